@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from benchmarks import spark_bands
 from benchmarks.bench import Contender, Contest, Size
 from benchmarks.service import running
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

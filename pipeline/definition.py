@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.tuples.schema import STREAM_NAME, ColumnSchema, ColumnType
 from psoup.engine.tuples.time_unit import TimeUnit
-from psoup.pipeline.errors import DefinitionError
 
 _COLUMN: Final = re.compile(
     r"""\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^\s,"]+))"""

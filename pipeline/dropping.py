@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import DefinitionError, PipelineError
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError, PsoupError
 
 
 def drop_as_seen(service: PsoupClient, seen: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ def undo_declaration(service: PsoupClient, declared: Mapping[str, Any]) -> None:
     The service has no conditional removal: rows that somebody sends between the check and the removal are dropped too.
     Errors are suppressed, because the caller reports why the declaration was in vain.
     """
-    with contextlib.suppress(PipelineError):
+    with contextlib.suppress(PsoupError):
         present = service.stream(str(declared["name"]))
         if present is None or present["declared"] != declared["declared"]:
             return

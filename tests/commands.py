@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 
 from tests.children import child
@@ -71,7 +71,7 @@ def address_of(events: Events) -> str:
     wait_until(lambda: bool(events("listening")), "it listens")
     url = str(events("listening")[0]["url"])
     wait_until(
-        lambda: httpx.get(f"{url}/readyz", timeout=WAIT_S, verify=False).status_code == 200,
+        lambda: httpx2.get(f"{url}/readyz", timeout=WAIT_S, verify=False).status_code == 200,
         "it is ready",
     )
     return url

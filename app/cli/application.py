@@ -256,7 +256,7 @@ def demo(
 def streams(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """List the streams."""
     from psoup.app.cli.actions.lists import show_streams
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     with PsoupClient(url, token=token) as service:
         show_streams(service, output)
@@ -266,7 +266,7 @@ def streams(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = Non
 def queries(*, output: Format = None, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """List the standing queries."""
     from psoup.app.cli.actions.lists import show_queries
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     with PsoupClient(url, token=token) as service:
         show_queries(service, output)
@@ -287,7 +287,7 @@ def status(
 ) -> None:
     """Show the service's figures: in units for people on a terminal, raw in a pipe."""
     from psoup.app.cli.actions.lists import show_status
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     with PsoupClient(url, token=token) as service:
         show_status(service, ListFormat.NDJSON if json else output, every=every)
@@ -297,7 +297,7 @@ def status(
 def remove(handle: Handle, *, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Remove a standing query by its handle or name."""
     from psoup.app.cli.actions.handles import handle_of
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     with PsoupClient(url, token=token) as service:
         service.remove(handle_of(service, handle))

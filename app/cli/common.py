@@ -87,15 +87,17 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         from psoup.app.operate.interrupts import interruptible
-        from psoup.pipeline.errors import (
+        from psoup.client.errors import (
             AddressError,
-            AlreadyLoadedError,
-            DataFileError,
             DefinitionError,
-            JavaMissingError,
-            JobFailedError,
             ServiceProblem,
             ServiceUnreachableError,
+        )
+        from psoup.pipeline.errors import (
+            AlreadyLoadedError,
+            DataFileError,
+            JavaMissingError,
+            JobFailedError,
             SparkMissingError,
         )
 
@@ -127,7 +129,7 @@ def exits(command: Callable[P, R]) -> Callable[P, R]:
 
 def _ended(code: ExitCode, error: BaseException) -> typer.Exit:
     from psoup.app.cli.terminal import output, problems
-    from psoup.pipeline.errors import ServiceProblem
+    from psoup.client.errors import ServiceProblem
 
     console = output.standard_error()
     if isinstance(error, ServiceProblem):

@@ -8,7 +8,7 @@ import typer
 
 from psoup.app.cli.common import ExitCode
 from psoup.app.cli.terminal.output import standard_error
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.errors import DefinitionError
 from psoup.pipeline.wording import counted
 
 

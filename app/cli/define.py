@@ -88,7 +88,7 @@ def declare(
 ) -> None:
     """Declare a stream. The same declaration again changes nothing; another one is refused."""
     from psoup.app.cli.actions.define import declare_stream
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
     from psoup.pipeline.definition import definition_from
 
     retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
@@ -110,7 +110,7 @@ def declare(
 def drop(stream: Stream, *, yes: Yes = False, url: Url = URL_DEFAULT, token: Token = None) -> None:
     """Drop a stream with its rows and the queries that read it. Asks first."""
     from psoup.app.cli.actions.define import drop_stream
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     with PsoupClient(url, token=token) as service:
         drop_stream(service, stream, yes=yes)
@@ -131,7 +131,7 @@ def register(
     """Register a standing query and print its handle."""
     from psoup.app.cli.actions.define import register_query
     from psoup.app.cli.actions.pairs import labels_of, parameters_of
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     params, labels = parameters_of(param or ()), labels_of(label or ())
     with PsoupClient(url, token=token) as service:

@@ -40,7 +40,7 @@ def follow(
     """
     from psoup.app.cli.actions.following import Pace, follow_query
     from psoup.app.cli.actions.handles import query_of
-    from psoup.pipeline.client import PsoupClient, RetryPolicy
+    from psoup.client.calls import PsoupClient, RetryPolicy
 
     retry = RetryPolicy(budget_s=WATCH_RETRY_S)
     with PsoupClient(url, token=token, retry=retry) as service:

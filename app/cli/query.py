@@ -71,7 +71,7 @@ def query(
     """Register a query, invoke it and print the answer; remove it again unless --keep."""
     from psoup.app.cli.actions.pairs import parameters_of
     from psoup.app.cli.actions.query import View, register_and_show
-    from psoup.pipeline.client import PsoupClient, RetryPolicy
+    from psoup.client.calls import PsoupClient, RetryPolicy
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
@@ -108,7 +108,7 @@ def invoke(
     """Invoke a standing query by its handle or name and print the answer."""
     from psoup.app.cli.actions.handles import query_of
     from psoup.app.cli.actions.query import View, show
-    from psoup.pipeline.client import PsoupClient, RetryPolicy
+    from psoup.client.calls import PsoupClient, RetryPolicy
 
     view = View(
         now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times

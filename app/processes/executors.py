@@ -10,10 +10,10 @@ import structlog
 from psoup.app.errors import SettingError
 from psoup.app.operate.meters.engine import ExecutorCounts
 from psoup.app.settings import Settings
+from psoup.client.errors import PsoupError
 from psoup.engine.ahead.errors import ExecutorsError
 from psoup.engine.engine import PrecomputedHits
 from psoup.engine.store.contract import Store
-from psoup.pipeline.errors import PipelineError
 
 _LOG = structlog.get_logger("psoup.scaling")
 
@@ -49,7 +49,7 @@ def started_executors(settings: Settings, store: Store) -> Iterator[StartedExecu
         )
 
         executors = SparkExecutors(lambda: engine_session(master))
-    except (ImportError, PipelineError, ExecutorsError) as error:
+    except (ImportError, PsoupError, ExecutorsError) as error:
         what = "install psoup[spark]." if isinstance(error, ImportError) else str(error)
         raise SettingError(f"spark is {master!r}, and no session starts: {what}") from error
     with contextlib.closing(executors):

@@ -4,9 +4,9 @@ import codecs
 from collections.abc import Sequence
 from typing import Any, Final
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.definition import parse_columns
-from psoup.pipeline.errors import DefinitionError
 from psoup.pipeline.files.options import EpochUnit
 from psoup.pipeline.files.times.formats import TimeFormat
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.pipeline.client import ARROW_STREAM, JsonObject, PsoupClient, Txn
-from psoup.pipeline.errors import AlreadyLoadedError, ServiceProblem
+from psoup.client.calls import ARROW_STREAM, JsonObject, PsoupClient, Txn
+from psoup.client.errors import ServiceProblem
+from psoup.pipeline.errors import AlreadyLoadedError
 from psoup.pipeline.load.batches import empty_body
 from psoup.pipeline.load.plan import LoadFile, LoadPlan
 from psoup.pipeline.wording import counted

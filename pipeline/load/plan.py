@@ -14,15 +14,16 @@ from typing import Any
 
 import orjson
 
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError
 from psoup.engine.limits import BATCH_ROWS_MAX
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import (
     check_stream_name,
     columns_of,
     definition_body,
 )
-from psoup.pipeline.errors import DataFileError, DefinitionError, NoRowsError
+from psoup.pipeline.errors import DataFileError, NoRowsError
 from psoup.pipeline.files.columns.kinds import InferredColumn
 from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.merging import agree_on_dates, check_headers, merge_columns, shared_notes

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from psoup.client.errors import DefinitionError
 from psoup.engine import limits
 from psoup.engine.limits import APPS_COUNT_MAX, GIB, MIB
-from psoup.pipeline.errors import DataFileError, DefinitionError
+from psoup.pipeline.errors import DataFileError
 
 STANDARD_INPUT: Final = "standard input"
 _INPUT_NAMES: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.tuples.schema import ColumnSchema
 from psoup.pipeline.definition import column_named
-from psoup.pipeline.errors import DefinitionError
 from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.options import ReadOptions
 

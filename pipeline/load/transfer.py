@@ -14,14 +14,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
-from psoup.pipeline.client import ARROW_STREAM, JsonObject, PsoupClient, Txn
+from psoup.client.calls import ARROW_STREAM, JsonObject, PsoupClient, Txn
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.dropping import drop_as_seen, undo_declaration
-from psoup.pipeline.errors import (
-    AlreadyLoadedError,
-    DataFileError,
-    ServiceProblem,
-    ServiceUnreachableError,
-)
+from psoup.pipeline.errors import AlreadyLoadedError, DataFileError
 from psoup.pipeline.load.batches import LoadBatch, batches_of, read_ahead
 from psoup.pipeline.load.plan import LoadPlan
 

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from psoup.client.errors import PsoupError
 from psoup.engine import limits
 from psoup.engine.ahead.broadcasts import BroadcastClauses, BroadcastValue
 from psoup.engine.ahead.errors import ExecutorsError
@@ -25,7 +26,6 @@ from psoup.engine.ahead.executor import scan_tasks, settle_tasks, warm_up_tasks
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.ahead.scans import ScanHits, ScannedClauses
 from psoup.engine.tuples.schema import StreamId
-from psoup.pipeline.errors import PipelineError
 from psoup.pipeline.spark.session import close_session, open_session
 
 NAME: Final = "psoup engine"
@@ -166,7 +166,7 @@ class SparkExecutors:
         return self._session
 
     def _open_again(self) -> None:
-        with suppress(*_LOST, ExecutorsError, PipelineError):  # the next job tries again
+        with suppress(*_LOST, ExecutorsError, PsoupError):  # the next job tries again
             self._session = self._ready()
 
     def _ready(self) -> SparkSession:

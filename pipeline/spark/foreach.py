@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from psoup.pipeline.client import Txn
+from psoup.client.calls import Txn
 from psoup.pipeline.errors import OptionError
 from psoup.pipeline.spark.options import write_options
 from psoup.pipeline.spark.staging import (

@@ -75,7 +75,7 @@ class RoundTrip:
         """Stream the files into psoup, one micro-batch for each file; return the totals.
 
         Raises:
-            PipelineError: the service refused, or Spark failed.
+            PsoupError: the service refused, or Spark failed.
         """
         request = IngestRequest(
             stream=self._stream,

@@ -13,12 +13,13 @@ import pyarrow as pa
 import zstandard
 from pyspark.sql.types import StructType
 
+from psoup.client.calls import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
+from psoup.client.errors import DefinitionError, PsoupError, ServiceProblem
 from psoup.engine import limits
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import ColumnSchema
-from psoup.pipeline.client import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
 from psoup.pipeline.definition import columns_of, definition_body
-from psoup.pipeline.errors import DefinitionError, PipelineError, ServiceProblem, WriteRefusedError
+from psoup.pipeline.errors import WriteRefusedError
 from psoup.pipeline.spark.options import Compression, Connection, WriteOptions
 from psoup.pipeline.spark.packing import packed
 from psoup.pipeline.spark.schema import (
@@ -151,7 +152,7 @@ def discard_stages(plan: WritePlan, stages: Sequence[str]) -> None:
         for stage in stages:
             try:
                 service.discard(stage)
-            except PipelineError:
+            except PsoupError:
                 return
 
 

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
-from psoup.pipeline.client import Txn
+from psoup.client.calls import Txn
 from psoup.pipeline.errors import OptionError, WriteRefusedError
 from psoup.pipeline.spark.options import WriteOptions
 from psoup.pipeline.spark.staging import (
@@ -62,7 +62,7 @@ class PsoupWriter(DataSourceArrowWriter):
 
         Raises:
             OptionError: a batch write does not support an option.
-            PipelineError: as `plan_write`.
+            PsoupError: as `plan_write`.
         """
         _refuse_overwriting(options.stream, overwrite=overwrite)
         app, version = options.txn or (f"spark-write:{uuid.uuid4()}", 0)
@@ -93,7 +93,7 @@ class PsoupStreamWriter(DataSourceStreamArrowWriter):
 
         Raises:
             OptionError: a streaming query does not support an option.
-            PipelineError: as `plan_write`.
+            PsoupError: as `plan_write`.
         """
         _refuse_overwriting(options.stream, overwrite=overwrite)
         if options.txn is not None:

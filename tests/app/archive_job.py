@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
+import httpx2
 import pyarrow as pa
 
 from psoup.app.wire.rows.body import ARROW
@@ -55,7 +55,7 @@ def prices(first: int, past: int) -> bytes:
     )
 
 
-async def ask(api: Api, query_id: str, **parameters: Any) -> httpx.Response:
+async def ask(api: Api, query_id: str, **parameters: Any) -> httpx2.Response:
     """Ask for an answer past memory."""
     asked = {"history": "true", **parameters}
     return await api.get(f"/v1/queries/{query_id}/results", params=asked)
@@ -68,20 +68,20 @@ async def queued(api: Api) -> list[dict[str, Any]]:
     return list(answer.json()["histories"])
 
 
-async def tell(api: Api, history_id: str, **members: Any) -> httpx.Response:
+async def tell(api: Api, history_id: str, **members: Any) -> httpx2.Response:
     """Say what a worker says of a history."""
     body = {"worker": WORKER, **members}
     return await api.send("POST", f"/v1/histories/{history_id}", json=body)
 
 
-async def claim(api: Api, history_id: str, **members: Any) -> httpx.Response:
+async def claim(api: Api, history_id: str, **members: Any) -> httpx2.Response:
     """Claim a history, or renew the claim."""
     return await tell(api, history_id, **{"state": "running", "done": 0, **members})
 
 
 async def put(
     api: Api, history_id: str, number: object, body: bytes, **headers: str
-) -> httpx.Response:
+) -> httpx2.Response:
     """Send a part."""
     given = {"Content-Type": ARROW, "Psoup-Worker": WORKER, **headers}
     path = f"/v1/histories/{history_id}/parts/{number}"

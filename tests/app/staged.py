@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
+import httpx2
 
 from tests.app.support import Api
 
@@ -17,7 +17,7 @@ async def stage(api: Api, rows: Any, *, name: str = "trades") -> str:
 
 async def commit(
     api: Api, stages: Sequence[str], *, version: object = 1, app: str = "spark-1"
-) -> httpx.Response:
+) -> httpx2.Response:
     """Commit parts."""
     body = {"app": app, "version": version, "stages": list(stages)}
     return await api.send("POST", "/v1/commits", json=body)

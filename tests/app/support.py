@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -67,7 +67,7 @@ CHOSEN = Chosen()
 class Api:
     """A client, the application behind it, and the clock of both."""
 
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
     app: FastAPI
     clock: ManualClock
 
@@ -77,22 +77,22 @@ class Api:
         assert service is not None
         return service
 
-    async def send(self, method: str, path: str, **more: Any) -> httpx.Response:
+    async def send(self, method: str, path: str, **more: Any) -> httpx2.Response:
         return await self.client.request(method, path, **more)
 
-    async def get(self, path: str, **more: Any) -> httpx.Response:
+    async def get(self, path: str, **more: Any) -> httpx2.Response:
         return await self.send("GET", path, **more)
 
-    async def declare(self, name: str = "trades", **members: Any) -> httpx.Response:
+    async def declare(self, name: str = "trades", **members: Any) -> httpx2.Response:
         return await self.send("PUT", f"/v1/streams/{name}", json={**STREAM, **members})
 
-    async def rows(self, rows: Any, *, name: str = "trades", **headers: str) -> httpx.Response:
+    async def rows(self, rows: Any, *, name: str = "trades", **headers: str) -> httpx2.Response:
         named = {key.replace("_", "-"): value for key, value in headers.items()}
         return await self.send("POST", f"/v1/streams/{name}/rows", json=rows, headers=named)
 
     async def body(
         self, body: bytes, media_type: str, *, name: str = "trades", **headers: str
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         named = {key.replace("_", "-"): value for key, value in headers.items()}
         return await self.send(
             "POST",
@@ -157,8 +157,8 @@ def application(
 @contextlib.asynccontextmanager
 async def answering(app: FastAPI, clock: ManualClock) -> AsyncIterator[Api]:
     """Yield a client of an application that runs meanwhile."""
-    transport = httpx.ASGITransport(app=app)
-    client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
+    transport = httpx2.ASGITransport(app=app)
+    client = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
     async with app.router.lifespan_context(app), client:
         yield Api(client, app, clock)
 
@@ -168,7 +168,7 @@ def row(second: int = 0, **members: Any) -> dict[str, Any]:
     return {"ts": START_US + second * SECOND_US, **members}
 
 
-def assert_problem(answer: httpx.Response, code: str, **extras: Any) -> Mapping[str, Any]:
+def assert_problem(answer: httpx2.Response, code: str, **extras: Any) -> Mapping[str, Any]:
     """Assert that `answer` is the problem `code` in the one shape, with `extras`; return its body."""
     kind = PROBLEM_TYPES[code]
     assert (kind.status, code) == (answer.status_code, answer.json().get("code")), answer.text

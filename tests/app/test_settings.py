@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.errors import SettingError
@@ -124,7 +124,7 @@ def test_serve_ends_as_asked_with_code_zero(number):
         assert process.stderr is not None
         lines = map(json.loads, process.stderr)
         url = next(line["url"] for line in lines if line["event"] == "listening")
-        assert 200 == httpx.get(f"{url}/readyz").status_code
+        assert 200 == httpx2.get(f"{url}/readyz").status_code
         process.send_signal(number)
         assert "ended" == [line["event"] for line in lines][-1]
         assert 0 == process.wait(WAIT_S)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from tests.app.real_processes import Process
@@ -51,10 +51,10 @@ class Target:
         assert parts.port is not None
         return parts.hostname, parts.port
 
-    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
         """Return the answer to a request on a connection of its own."""
         given = {"timeout": WAIT_S, "verify": self.url.startswith("https:"), **more}
-        return httpx.request(method, f"{self.url}{path}", **given)
+        return httpx2.request(method, f"{self.url}{path}", **given)
 
     def memory_bytes(self) -> int:
         """Return the resident memory of the process that answers."""

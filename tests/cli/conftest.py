@@ -15,7 +15,7 @@ from psoup.app.connection.server import make_server
 from psoup.app.main import create_app
 from psoup.app.operate.log_lines import configure_logging
 from psoup.app.settings import Settings
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from tests.patience import PATIENT
 
 

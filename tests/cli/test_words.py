@@ -5,7 +5,7 @@ import pytest
 from psoup.app.cli.common import ExitCode
 from psoup.app.cli.terminal.phrases import in_command_words
 from psoup.app.cli.terminal.problems import problem
-from psoup.pipeline.errors import ProblemRequest, ServiceProblem
+from psoup.client.errors import ProblemRequest, ServiceProblem
 from tests.cli.test_terminal import shown
 
 HTTP = ("/v1/", "GET ", "PUT ", "pointer", "extras", '"unit"', "`newest`", "?now")

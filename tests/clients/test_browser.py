@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.app.serving import served_application
@@ -58,7 +58,7 @@ class Site:
         return tab
 
     def call(self, method: str, path: str, body: Any) -> Any:
-        answer = httpx.request(method, self.service + path, json=body, timeout=90)
+        answer = httpx2.request(method, self.service + path, json=body, timeout=90)
         assert answer.is_success, answer.text
         return answer.json()
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 
 from conformance.client import Mirror
 from tests.conformance.proxy import Line
@@ -80,7 +80,7 @@ class Follower:
                 self.mirror.refresh()
         finally:
             self._line.is_good = False
-        whole = httpx.get(url + self.path, verify=False, timeout=90).json()
+        whole = httpx2.get(url + self.path, verify=False, timeout=90).json()
         assert whole["next"] is None
         now = whole["now"] or ""  # of the clock's queries a moment later
         rows = self.mirror.rows.values()
@@ -104,7 +104,7 @@ class Following:
         }
 
     def _send(self, method: str, path: str, body: object) -> Any:
-        answer = httpx.request(method, self.url + path, json=body, verify=False, timeout=90)
+        answer = httpx2.request(method, self.url + path, json=body, verify=False, timeout=90)
         assert answer.is_success, answer.text
         return answer.json()
 
@@ -139,7 +139,7 @@ class Following:
         return [
             name
             for name, address in asked.items()
-            if httpx.get(address, verify=False, timeout=90).json()["reset"]
+            if httpx2.get(address, verify=False, timeout=90).json()["reset"]
         ]
 
     def differing(self) -> list[str]:
@@ -158,8 +158,8 @@ def wait_answering(url: str) -> None:
 
     def ready() -> bool:
         try:
-            return httpx.get(f"{url}/readyz", verify=False).is_success
-        except httpx.TransportError:
+            return httpx2.get(f"{url}/readyz", verify=False).is_success
+        except httpx2.TransportError:
             return False
 
     wait_until(ready, "it is ready")

@@ -15,8 +15,8 @@ from rich.console import Console
 from psoup.app.cli.demo.run import TURN_S, Demo
 from psoup.app.cli.demo.screen import screen
 from psoup.app.cli.demo.service import service_process
+from psoup.client.calls import PsoupClient
 from psoup.engine.clock import SystemClock
-from psoup.pipeline.client import PsoupClient
 from tests.docs.blocks import ROOT
 
 PICTURE = ROOT / "docs" / "images" / "demo.svg"

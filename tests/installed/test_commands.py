@@ -2,7 +2,7 @@
 
 import json
 
-import httpx
+import httpx2
 import orjson
 import pytest
 
@@ -50,12 +50,12 @@ def test_service_takes_a_file_and_shows_its_documentation(psoup):
         psoup.run("load", "prices.csv", "--stream", "prices", "--time", "date", "--url", url)
         answer = psoup.run("query", "SELECT name FROM prices WHERE close > 8", "--url", url)
         assert '"name":"B"' in answer
-        page = httpx.get(f"{url}/docs", timeout=WAIT_S)
+        page = httpx2.get(f"{url}/docs", timeout=WAIT_S)
         assert 200 == page.status_code
         scripts = [part.split('"')[0] for part in page.text.split('src="')[1:]]
         assert scripts
         for script in scripts:
-            assert 200 == httpx.get(f"{url}{script}", timeout=WAIT_S).status_code
+            assert 200 == httpx2.get(f"{url}{script}", timeout=WAIT_S).status_code
     psoup.run("fsck", "--data", "kept")
 
 
@@ -84,7 +84,7 @@ def test_worker_beside_an_engine_answers(psoup, server):
     with (
         psoup.started("engine", *store, "--data", "kept"),
         psoup.started("api", *store, "--port", "0") as events,
-        httpx.Client(base_url=address_of(events), timeout=WAIT_S) as client,
+        httpx2.Client(base_url=address_of(events), timeout=WAIT_S) as client,
     ):
         wait_until(lambda: 200 == client.get("/readyz").status_code, "it is ready")
         columns = {"columns": [{"name": "n", "type": "int64"}]}

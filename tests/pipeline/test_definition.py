@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.definition import columns_of, definition_body, parse_columns, read_definition
-from psoup.pipeline.errors import DefinitionError
 
 
 def test_parse_columns_of_text_gives_names_types_and_nullability():

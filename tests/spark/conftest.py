@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from tests.agreement.service.process import ServiceProcess
 from tests.spark.between import Between
 

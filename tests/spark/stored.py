@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 
 
 def stored_rows(service: PsoupClient, stream: str) -> pa.Table:

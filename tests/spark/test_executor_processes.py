@@ -10,13 +10,14 @@ from pathlib import Path
 from random import Random
 
 import duckdb
-import httpx
+import httpx2
 import pyarrow as pa
 import pytest
 
 from psoup.app.operate.lifecycle import EXIT_OK
+from psoup.client.calls import PsoupClient
+from psoup.client.messages import json_object
 from psoup.engine.store.contract import WorkerStore
-from psoup.pipeline.client import PsoupClient
 from psoup.storage.opening import open_worker_store
 from tests import patience
 from tests.agreement.joins.world import tuples
@@ -149,7 +150,7 @@ class Producer:
                 where = self.standing[query_id]
                 asked = oracle.execute(f"SELECT n FROM {NAME} WHERE {where} ORDER BY n").fetchall()
                 pages = self._service.pages(query_id, limit=100_000)
-                found = sorted(row["n"] for page in pages for row in page.json()["rows"])
+                found = sorted(row["n"] for page in pages for row in json_object(page)["rows"])
                 assert (where, [n for (n,) in asked]) == (where, found)
 
 
@@ -187,7 +188,7 @@ def test_engine_with_spark_answers_as_if_there_were_none(processes, master, monk
                 os.kill(java, signal.SIGKILL)
         engine.wait_for("executors-failed")
         producer.check_answers(CHECKED)
-    told = httpx.get(meters).text
+    told = httpx2.get(meters).text
 
     below = children(pid)
     engine.send(signal.SIGTERM)

@@ -17,8 +17,8 @@ from psoup.app.cli.terminal.output import (
     standard_output,
     warnings,
 )
+from psoup.client.calls import JsonObject, PsoupClient
 from psoup.engine.query.parameters import Parameters
-from psoup.pipeline.client import JsonObject, PsoupClient
 from psoup.pipeline.definition import check_stream_name
 from psoup.pipeline.dropping import drop_as_seen
 from psoup.pipeline.wording import counted

@@ -15,8 +15,8 @@ from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
 from psoup.app.cli.terminal.answer_screen import AnswerScreen
 from psoup.app.cli.terminal.output import QUIET, cell, instant, standard_error, standard_output
 from psoup.app.cli.terminal.row_changes import RowChanges
-from psoup.pipeline.client import JsonObject, PsoupClient
-from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 
 SCREEN_ROWS_MAX: Final = 500
 """More than any terminal has lines: it may grow between two looks."""

@@ -4,8 +4,8 @@ import difflib
 import re
 from typing import Final
 
-from psoup.pipeline.client import JsonObject, PsoupClient
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.errors import DefinitionError
 
 _HANDLE: Final = re.compile("q_[0-9A-Za-z]{22}")
 

@@ -5,9 +5,9 @@ import re
 from rich.text import Text
 
 from psoup.app.cli.terminal.output import ACCENT
+from psoup.client.calls import JsonObject, PsoupClient
 from psoup.engine.query.time_literals import format_instant, parse_instant
 from psoup.engine.tuples.time_unit import TimeUnit, instant_of, likely_unit
-from psoup.pipeline.client import JsonObject, PsoupClient
 
 _COUNT = re.compile(r"-?[0-9]{1,18}")
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from psoup.app.cli.common import ListFormat, write_line
 from psoup.app.cli.terminal.output import QUIET, instant, plain_table, standard_output
 from psoup.app.units import spoken_number, spoken_seconds, spoken_size
-from psoup.pipeline.client import JsonObject, PsoupClient
+from psoup.client.calls import JsonObject, PsoupClient
 
 _NAMES: Final = frozenset({"gen"})
 """Numbers that identify something: they are shown without separators."""

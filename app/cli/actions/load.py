@@ -28,7 +28,7 @@ from psoup.app.cli.terminal.output import (
     standard_error,
     standard_output,
 )
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from psoup.pipeline.load.known_files import new_files
 from psoup.pipeline.load.plan import LoadPlan, LoadRequest, SurveyProgress, plan_load
 from psoup.pipeline.load.sources import sources
@@ -56,7 +56,7 @@ def run(
         token: for it.
 
     Raises:
-        PipelineError: any of them; `psoup.app.cli.common.exits` turns them into exit codes.
+        PsoupError: any of them; `psoup.app.cli.common.exits` turns them into exit codes.
         KeyboardInterrupt: after a line that says how to go on.
     """
     console = standard_output(on_closed=_say_that_it_goes_on)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from psoup.pipeline.calling import json_object
-from psoup.pipeline.client import JsonObject, PsoupClient
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.messages import get, json_object
 
 PAGES_ASKED_MAX: Final = 1_000
 """An answer of very many rows is asked for in larger pages: their addresses are a part of the answer."""
@@ -55,7 +55,7 @@ def _page(service: PsoupClient, address: str) -> tuple[list[JsonObject], str | N
     following: Any = address
     cursor: str | None = None
     while following is not None:
-        part = json_object(service.request("GET", following))
+        part = json_object(service.request(get(following)))
         rows += part["rows"]
         following, cursor = part["next"], part["cursor"]
     return rows, cursor

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import NoReturn
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.query.parameters import Parameters, ParameterValue
-from psoup.pipeline.errors import DefinitionError
 
 
 def labels_of(given: Sequence[str]) -> dict[str, str]:

@@ -33,7 +33,7 @@ def run_ingest(request: IngestRequest) -> None:
     """Bring a source into a stream and print what happens; Ctrl-C is its usual end.
 
     Raises:
-        PipelineError: any of them.
+        PsoupError: any of them.
     """
     console = _console()
     end = _run(console, ingest, request, lambda done: console.print(micro_batch(done)))
@@ -44,7 +44,7 @@ def run_backfill(request: BackfillRequest) -> None:
     """Load files into a stream behind a progress bar, and print what happened.
 
     Raises:
-        PipelineError: any of them.
+        PsoupError: any of them.
         KeyboardInterrupt: it was stopped before its end.
     """
     console = _console()
@@ -60,7 +60,7 @@ def run_archive(request: ArchiveRequest) -> None:
     """Archive a stream and print what happens; with --every Ctrl-C is its usual end.
 
     Raises:
-        PipelineError: any of them.
+        PsoupError: any of them.
     """
     console = _console()
     end = _run(console, archive, request, lambda done: console.print(micro_batch(done)))
@@ -71,7 +71,7 @@ def run_history(request: HistoryRequest) -> None:
     """Answer histories and print what becomes of each, with a bar while it runs; Ctrl-C is its usual end.
 
     Raises:
-        PipelineError: any of them.
+        PsoupError: any of them.
     """
     console = _console()
     with _histories(console) as report:

@@ -18,8 +18,8 @@ from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.common import OutputFormat, write_bytes, write_line
 from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
 from psoup.app.cli.terminal.output import rows_table, standard_error, standard_output, warnings
+from psoup.client.calls import JsonObject, PsoupClient
 from psoup.engine.query.parameters import Parameters
-from psoup.pipeline.client import JsonObject, PsoupClient
 
 TABLE_ROWS_DEFAULT: Final = 100
 PAGE_ROWS: Final = 10_000

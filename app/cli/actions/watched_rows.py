@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from psoup.app.cli.actions.newest_rows import newest_rows
-from psoup.pipeline.calling import json_object
-from psoup.pipeline.client import JsonObject, PsoupClient
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.messages import json_object
 
 PAGE_ROWS: Final = 10_000
 _ALL_KEPT: Final = 1 << 62

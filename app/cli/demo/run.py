@@ -21,10 +21,10 @@ from psoup.app.cli.demo.readings import SCHEMA, STREAM, readings
 from psoup.app.cli.demo.screen import Frame, Late, Shown, overview, screen, tables
 from psoup.app.cli.demo.service import service_process
 from psoup.app.cli.terminal.output import QUIET, standard_output
+from psoup.client.calls import ARROW_STREAM, PsoupClient
 from psoup.engine.clock import Clock, SystemClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.tuples.arrow import encode_batch
-from psoup.pipeline.client import ARROW_STREAM, PsoupClient
 from psoup.pipeline.definition import definition_body
 
 HISTORY_US: Final = 300 * SECOND_US

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from psoup.app.operate.child_python import psoup_command
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import ServiceUnreachableError
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import ServiceUnreachableError
 
 START_S_MAX: Final = 60.0
 STOP_S_MAX: Final = 20.0

@@ -20,8 +20,8 @@ from psoup.app.cli.demo.readings import ROOMS, SCHEMA, STREAM, TICK_US, readings
 from psoup.app.cli.demo.service import service_process
 from psoup.app.cli.terminal.output import ACCENT, QUIET, plain_table, standard_output
 from psoup.app.cli.terminal.pipeline import micro_batch
+from psoup.client.calls import PsoupClient
 from psoup.engine.limits import SECOND_US
-from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import definition_body
 from psoup.pipeline.spark.round_trip import ComparedQuery, RoundTrip, Verdict
 
@@ -55,7 +55,7 @@ def run(rows: int) -> bool:
     """Run the demo over about so many readings and print to standard output; return whether all answers agree.
 
     Raises:
-        PipelineError: Java is missing, the service did not start, or one of the two refused.
+        PsoupError: Java is missing, the service did not start, or one of the two refused.
     """
     console = standard_output()
     with ExitStack() as stack:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from psoup.app.cli.terminal.output import ACCENT, QUIET, instant
 from psoup.app.cli.terminal.phrases import in_command_words
-from psoup.pipeline.errors import ServiceProblem
+from psoup.client.errors import ServiceProblem
 
 _STREAM: Final = re.compile(r"/v1/streams/([^/]+)")
 _QUERY: Final = re.compile(r"/v1/queries/([^/]+)")

@@ -10,7 +10,7 @@ from typing import Final
 import orjson
 from pyspark.sql import SparkSession, functions
 
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.errors import DefinitionError
 from psoup.pipeline.spark.launch.checkpoints import text_lines
 
 FOLDER: Final = "_psoup"

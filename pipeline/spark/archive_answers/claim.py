@@ -9,9 +9,9 @@ from typing import Final, Self
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import PsoupError, ServiceProblem
 from psoup.engine.limits import HISTORY_CLAIM_S
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import PipelineError, ServiceProblem
 
 RENEW_S: Final = HISTORY_CLAIM_S / 6
 """Between two renewals: several may fail before the claim lapses."""
@@ -144,5 +144,5 @@ class Claim:
         except ServiceProblem as problem:
             if problem.problem in LOST:
                 self._lost.set()
-        except PipelineError:
+        except PsoupError:
             pass  # the service is away; a later renewal says whether the claim is lost

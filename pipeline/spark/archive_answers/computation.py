@@ -9,8 +9,8 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
+from psoup.client.calls import PsoupClient
 from psoup.engine.query.time_literals import format_instant
-from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers.archive_query import (
     ArchiveQuery,
@@ -79,7 +79,7 @@ def compute_answer(
     Raises:
         ArchiveAnswerRefusedError: it cannot be computed at present; the message says what to do.
         JobFailedError: a Spark job failed.
-        PipelineError: the service refused a request of the driver or of a task.
+        PsoupError: the service refused a request of the driver or of a task.
     """
     archive_query = archive_query_of(record)
     for attempt in range(ATTEMPTS_MAX):

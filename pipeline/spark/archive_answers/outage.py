@@ -7,8 +7,8 @@ request may succeed later (`ServiceProblem.retryable`) is an attribute, so the c
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.staging import open_client
 

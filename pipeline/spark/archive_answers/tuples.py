@@ -18,10 +18,10 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from psoup.client.calls import JsonObject, PsoupClient, check_generation
 from psoup.engine.query.time_literals import format_instant
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.schema import StreamSchema
-from psoup.pipeline.client import JsonObject, PsoupClient, check_generation
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import ArchiveAnswerRefusedError
 from psoup.pipeline.spark.archive_answers.archive import archived_rows, archived_through, within

@@ -8,9 +8,9 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from psoup.pipeline.client import JsonObject, PsoupClient
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.errors import DefinitionError
 from psoup.pipeline.definition import columns_of
-from psoup.pipeline.errors import DefinitionError
 from psoup.pipeline.spark.archive_answers.archive_note import ArchiveNote, checkpoint_of
 from psoup.pipeline.spark.jobs.archive_notes import note_archive
 from psoup.pipeline.spark.jobs.target import describe_target

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import DefinitionError, JobFailedError
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers.archive_note import (
     ArchiveNote,
     checkpoint_of,

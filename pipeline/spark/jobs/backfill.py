@@ -13,10 +13,11 @@ from typing import Final, cast
 
 from pyspark.sql import DataFrame, Observation, SparkSession, functions, types
 
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import PsoupError
 from psoup.engine.limits import MIB
-from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.definition import columns_of
-from psoup.pipeline.errors import JobFailedError, PipelineError
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.jobs.files import Files, infer_schema, list_files
 from psoup.pipeline.spark.jobs.target import describe_target
 from psoup.pipeline.spark.launch.checkpoints import decide_once, file_name, files_done
@@ -68,18 +69,18 @@ def backfill(spark: SparkSession, request: BackfillRequest, report: Report, stop
     Raises:
         DefinitionError: options exclude each other, or the checkpoint is of another job.
         JobFailedError: Spark failed, for example over a value that does not fit its column.
-        PipelineError: the service refused a request.
+        PsoupError: the service refused a request.
     """
     with PsoupClient(request.url, token=request.token) as service:
         plan = _plan(spark, service, request)
         tally = ProgressCounter(service, report, bytes_all=sum(plan.left.values()))
-        failures: list[PipelineError] = []
+        failures: list[PsoupError] = []
 
         def store(batch: DataFrame, number: int) -> None:
             try:
                 with translated_spark_errors():
                     _store(plan, batch, number, tally, stop)
-            except PipelineError as error:
+            except PsoupError as error:
                 failures.append(error)
                 raise
 
@@ -92,7 +93,7 @@ def backfill(spark: SparkSession, request: BackfillRequest, report: Report, stop
         )
         try:
             stopped = wait_until_ended(query, stop, lambda: None)
-        except PipelineError as error:
+        except PsoupError as error:
             raise (failures or [error])[0] from error
         return tally.end(stopped=stopped)
 

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.errors import DefinitionError
 from psoup.pipeline.spark.launch.checkpoints import file_name
 
 READ_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {

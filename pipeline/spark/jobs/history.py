@@ -16,14 +16,10 @@ from typing import Final, Literal
 
 from pyspark.sql import SparkSession
 
+from psoup.client.calls import JsonObject, PsoupClient, RetryPolicy
+from psoup.client.errors import PsoupError, ServiceProblem, ServiceUnreachableError
 from psoup.engine.limits import HISTORY_DETAIL_LENGTH_MAX
-from psoup.pipeline.client import JsonObject, PsoupClient, RetryPolicy
-from psoup.pipeline.errors import (
-    JobFailedError,
-    PipelineError,
-    ServiceProblem,
-    ServiceUnreachableError,
-)
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers.claim import LOST, POLL_S, Claim, SparkTasks
 from psoup.pipeline.spark.archive_answers.computation import (
     ArchivePaths,
@@ -88,7 +84,7 @@ def history(spark: SparkSession, request: HistoryRequest, report: Report, stop: 
     An answer that cannot be computed fails, its reader is shown the reason, and the job goes on.
 
     Raises:
-        PipelineError: the service does not answer the first request, or refuses it.
+        PsoupError: the service does not answer the first request, or refuses it.
     """
     worker = _Worker(agreeing(spark), request, report, stop)
     rows = answers = 0
@@ -130,7 +126,7 @@ class _Worker:
         """Claim an archive answer, compute and finish it; return its number of rows, None: it failed or was left.
 
         Raises:
-            PipelineError: Spark is gone, or the service refuses the report.
+            PsoupError: Spark is gone, or the service refuses the report.
         """
         name, worker = str(record["id"]), uuid.uuid4().hex
         progress = ArchiveAnswerProgress(history=name, state="running", seq=int(record["seq"]))
@@ -219,7 +215,7 @@ class _Worker:
                 f"The job began {OUTAGES_MAX} times, and each time the service did not answer, most likely the tasks of Spark"
                 f" alone: the job's --url has to be one that executors reach. The last error: {error}"
             )
-        if isinstance(error, PipelineError):
+        if isinstance(error, PsoupError):
             return str(error) or error.code
         _LOG.error("archive answer %s failed by an unexpected error", name, exc_info=error)
         return (
@@ -231,7 +227,7 @@ class _Worker:
         """Report that an archive answer failed; return False if the claim is lost or the service is away."""
         try:
             service.fail_archive_answer(name, worker, _sendable(reason))
-        except PipelineError as error:
+        except PsoupError as error:
             if not (_is_over(error) or _is_away(error)):
                 raise
             return False
@@ -269,7 +265,7 @@ def _queued(service: PsoupClient, request: HistoryRequest, stop: Stop) -> Iterat
         try:
             queued = service.archive_answers(state="queued")
             has_answered = True
-        except PipelineError as error:
+        except PsoupError as error:
             if request.available_now or not (has_answered and _is_away(error)):
                 raise
             queued = []

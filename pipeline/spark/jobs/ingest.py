@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from psoup.pipeline.spark.jobs.target import describe_target
 from psoup.pipeline.spark.launch.job_run import JobEnd, ProgressCounter, Report, Stop, follow_query
 from psoup.pipeline.spark.launch.requests import (

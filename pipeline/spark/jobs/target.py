@@ -1,7 +1,7 @@
 """The stream that a job reads or writes, checked before Spark starts: a wrong name is reported at once."""
 
-from psoup.pipeline.client import JsonObject, PsoupClient
-from psoup.pipeline.errors import DefinitionError, ServiceProblem
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.errors import DefinitionError, ServiceProblem
 
 
 def describe_target(

@@ -9,7 +9,7 @@ import orjson
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, functions
 
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.errors import DefinitionError
 
 FOLDER: Final = "psoup"
 """Folder in the checkpoint, beside Spark's own."""

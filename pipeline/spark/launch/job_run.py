@@ -15,8 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import JobFailedError, PipelineError, ServiceUnreachableError
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import PsoupError, ServiceUnreachableError
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.launch.requests import (
     ArchiveRequest,
     BackfillRequest,
@@ -124,7 +125,7 @@ def run_job(job: Job[R, P], request: R, report: Callable[[P], None], *, quiet: b
         quiet: whether Spark's own log is suppressed; the error says why a job failed.
 
     Raises:
-        PipelineError: of any kind.
+        PsoupError: of any kind.
     """
     start = open_quiet_session if quiet else open_session
     spark = start(f"psoup {request.subject}", master=request.master)
@@ -171,7 +172,7 @@ def wait_until_ended(query: StreamingQuery, stop: Stop, poll: Callable[[], None]
                 poll()
                 if stop():
                     return True
-    except PipelineError:
+    except PsoupError:
         if not stop():
             raise
         return True
@@ -214,7 +215,7 @@ def is_spark_alive() -> bool:
 def last_message(message: str) -> str:
     """Return the message of a Spark error: of the last Python error in it, else Spark's own first words."""
     kind, text = _raised_last(message)
-    return text if kind is None or kind in _kinds(PipelineError) else f"{kind}: {text}"
+    return text if kind is None or kind in _kinds(PsoupError) else f"{kind}: {text}"
 
 
 def _translated(message: str) -> JobFailedError | ServiceUnreachableError:
@@ -243,7 +244,7 @@ def _until_end(text: str) -> str:
     return text if end is None else text[: end.start()]
 
 
-def _kinds(root: type[PipelineError]) -> Iterator[str]:
+def _kinds(root: type[PsoupError]) -> Iterator[str]:
     for kind in root.__subclasses__():
         yield kind.__name__
         yield from _kinds(kind)
@@ -276,5 +277,5 @@ def _position(service: PsoupClient) -> int | None:
     """Return the applied position; None: the key may not read it, or the service does not answer."""
     try:
         return int(service.status()["applied"])
-    except PipelineError:
+    except PsoupError:
         return None

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 from typing_extensions import override
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.tuples.schema import STREAM_NAME
-from psoup.pipeline.errors import DefinitionError
 
 COMMIT_MIB_DEFAULT: Final = 64
 """Of rows that a backfill commits at once: a quarter of what the service takes, so that it can go on answering."""

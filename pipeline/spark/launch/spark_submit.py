@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import typer
 
-from psoup.pipeline.errors import PipelineError
+from psoup.client.errors import PsoupError
 from psoup.pipeline.spark.launch.arguments import command_of
 from psoup.pipeline.spark.launch.job_run import Job, JobProgress, P, run_job
 from psoup.pipeline.spark.launch.requests import (
@@ -45,7 +45,7 @@ def run_as_program(
     def run(**given: object) -> None:
         try:
             command(**given)
-        except PipelineError as error:
+        except PsoupError as error:
             sys.stderr.write(f"error {error}\n")
             raise typer.Exit(1) from error
 

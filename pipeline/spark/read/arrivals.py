@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from psoup.client.calls import JsonObject, PsoupClient, check_generation
 from psoup.engine.limits import LIST_ROWS_MAX
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import JsonObject, PsoupClient, check_generation
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import ReadRefusedError
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.errors import PsoupError, ServiceProblem
 from psoup.engine.clock import SystemClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import JsonObject, PsoupClient
-from psoup.pipeline.errors import PipelineError, ReadRefusedError, ServiceProblem
+from psoup.pipeline.errors import ReadRefusedError
 
 META_COLUMNS: Final = (
     ColumnSchema("_id", ColumnType.STRING),
@@ -76,7 +77,7 @@ def registered(
     try:
         yield description
     finally:
-        with suppress(PipelineError):  # a later read removes it
+        with suppress(PsoupError):  # a later read removes it
             service.remove(description["id"])
 
 
@@ -105,7 +106,7 @@ def suppress_not_found() -> Iterator[None]:
             raise
 
 
-def _explained(problem: ServiceProblem) -> PipelineError:
+def _explained(problem: ServiceProblem) -> PsoupError:
     """Return the refusal of a text as an error with position and hint; any other problem unchanged."""
     excerpt, hint = problem.body.get("excerpt"), problem.body.get("hint")
     if excerpt is None:

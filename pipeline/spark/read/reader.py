@@ -12,9 +12,10 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from psoup.client.calls import JsonObject, PsoupClient, RetryPolicy
+from psoup.client.errors import ServiceProblem
 from psoup.engine.query.parameters import Parameters
-from psoup.pipeline.client import JsonObject, PsoupClient, RetryPolicy
-from psoup.pipeline.errors import ReadRefusedError, ServiceProblem
+from psoup.pipeline.errors import ReadRefusedError
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.read.arrivals import columns_arriving
 from psoup.pipeline.spark.read.options import (

@@ -19,8 +19,8 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from psoup.client.calls import PsoupClient, check_generation
 from psoup.engine.limits import MIB
-from psoup.pipeline.client import PsoupClient, check_generation
 from psoup.pipeline.errors import ReadRefusedError
 from psoup.pipeline.spark.read.arrivals import Arrivals, ListedBatch, ReadThrough, columns_arriving
 from psoup.pipeline.spark.read.options import arrival_options

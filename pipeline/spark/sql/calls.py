@@ -10,10 +10,10 @@ that is longer than a stream could hold is NULL in psoup alone.
 
 from collections.abc import Callable, Mapping, Sequence
 
+from psoup.client.errors import PsoupError
 from psoup.engine.query.functions.function import Takes
 from psoup.engine.query.functions.table import FUNCTIONS
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.errors import PipelineError
 from psoup.pipeline.spark.sql.terms import TYPE_NAMES, Term, finite, text_sql
 
 _INT64, _FLOAT64, _BOOL = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.BOOL
@@ -32,7 +32,7 @@ _SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u
 _MINUTE_US = 60_000_000
 
 
-class UntranslatedError(PipelineError):
+class UntranslatedError(PsoupError):
     """A query has a form that Spark SQL cannot answer as psoup does; the message names it, and what to write."""
 
     code = "untranslated"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-import httpx
+import httpx2
 
 from tests.patience import WAIT_S
 from tests.strategies import EPOCH_US
@@ -52,7 +52,7 @@ class Client(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.told = told
         self.versions = versions
-        self._client = httpx.Client(base_url=url, timeout=WAIT_S)
+        self._client = httpx2.Client(base_url=url, timeout=WAIT_S)
         self._rng = Random(seed)
         self._ending = threading.Event()
         self.failure: BaseException | None = None
@@ -62,7 +62,7 @@ class Client(threading.Thread):
         try:
             while not self._ending.is_set():
                 self._step()()
-        except httpx.TransportError:
+        except httpx2.TransportError:
             pass
         except BaseException as error:  # noqa: BLE001 - shown by the test that joins this thread
             self.failure = error
@@ -75,7 +75,7 @@ class Client(threading.Thread):
 
     def finish(self, url: str) -> None:
         """Repeat what had no answer, where a version makes that safe."""
-        with httpx.Client(base_url=url, timeout=WAIT_S) as self._client:
+        with httpx2.Client(base_url=url, timeout=WAIT_S) as self._client:
             for batch in sorted(self.told.batches.keys() - self.told.acknowledged):
                 if self.versions:
                     self._send(batch)

@@ -6,7 +6,7 @@ import signal
 import socket
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests.forked import Started, started
 from tests.patience import PATIENT_ENVIRONMENT, wait_until
@@ -63,8 +63,8 @@ class ServiceProcess:
 
         def is_ready() -> bool:
             assert process.poll() is None, self.log.read_text()[-4_000:]
-            with contextlib.suppress(httpx.TransportError):
-                return httpx.get(f"{self.url}/readyz").status_code == 200
+            with contextlib.suppress(httpx2.TransportError):
+                return httpx2.get(f"{self.url}/readyz").status_code == 200
             return False
 
         wait_until(is_ready, "it is ready")

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.engine.query.bind.binder import bind
@@ -38,7 +38,7 @@ EVENTS = StreamSchema(
 )
 
 
-def all_rows(http: httpx.Client, query_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def all_rows(http: httpx2.Client, query_id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the envelope of an answer and the rows of all its pages."""
     page = http.get(f"/v1/queries/{query_id}/results", params={"limit": 500}).json()
     envelope, rows = page, list(page["rows"])
@@ -60,7 +60,7 @@ def check_batches(rows: list[dict[str, Any]], told: dict[str, Told]) -> None:
     assert not found, "nothing is there that nobody sent"
 
 
-def check_queries(http: httpx.Client, told: dict[str, Told], rows: list[dict[str, Any]]) -> None:
+def check_queries(http: httpx2.Client, told: dict[str, Told], rows: list[dict[str, Any]]) -> None:
     """Assert that queries stand or are gone as was answered, and that each answer is exact."""
     times_us = {row["_id"]: micros(row["ts"]) for row in rows}
     streams = {"events": (StreamId(1), EVENTS)}
@@ -101,7 +101,7 @@ def torture(folder: Path, *, seed: int, cycles: int) -> dict[str, int]:
     pause = threading.Event()
     try:
         service.start()
-        with httpx.Client(base_url=service.url, timeout=WAIT_S) as http:
+        with httpx2.Client(base_url=service.url, timeout=WAIT_S) as http:
             assert http.put("/v1/streams/events", json=STREAMS["events"]).status_code == 201
             everything = http.post("/v1/queries", json={"sql": EVERYTHING}).json()["id"]
         for cycle in range(cycles):
@@ -122,7 +122,7 @@ def torture(folder: Path, *, seed: int, cycles: int) -> dict[str, int]:
             service.start()
             for client in clients:
                 client.finish(service.url)
-            with httpx.Client(base_url=service.url, timeout=WAIT_S) as http:
+            with httpx2.Client(base_url=service.url, timeout=WAIT_S) as http:
                 assert ["events"] == [
                     one["name"] for one in http.get("/v1/streams").json()["streams"]
                 ]

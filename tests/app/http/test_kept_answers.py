@@ -1,6 +1,6 @@
 """Answers that are kept: by what, how long, and how many."""
 
-import httpx
+import httpx2
 import pytest
 from starlette.responses import Response
 
@@ -64,7 +64,7 @@ def test_large_answers_are_not_kept_and_all_have_a_bound():
     assert [False, True, True] == [kept.find(Same(number, 0)) is not None for number in range(3)]
 
 
-def is_kept(answer: httpx.Response) -> bool:
+def is_kept(answer: httpx2.Response) -> bool:
     """Return whether an answer was sent before."""
     assert 200 == answer.status_code, answer.text
     return "kept" == answer.headers["server-timing"]

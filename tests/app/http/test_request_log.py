@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -206,7 +206,7 @@ def test_requests_that_come_too_slowly_have_one_line(lines, begun, path):
     settings = dataclasses.replace(SETTINGS, request_s=1.0, request_grace_s=1.0)
     with served_application(settings) as (address, _):
         url = "http://{}:{}/v1/streams/s".format(*address)
-        assert 201 == httpx.put(url, json=STREAM, timeout=WAIT_S).status_code
+        assert 201 == httpx2.put(url, json=STREAM, timeout=WAIT_S).status_code
         with connected(address) as connection:
             connection.sendall(begun)
             assert 408 == read_answer(connection)[0]
@@ -222,9 +222,9 @@ def test_requests_whose_client_has_gone_are_aborted(lines):
     settings = dataclasses.replace(SETTINGS, invoke_deadline_s=2.0)
     with served_application(settings) as (address, app):
         url = "http://{}:{}/v1".format(*address)
-        assert 201 == httpx.put(f"{url}/streams/trades", json=STREAM, timeout=WAIT_S).status_code
+        assert 201 == httpx2.put(f"{url}/streams/trades", json=STREAM, timeout=WAIT_S).status_code
         sql = {"sql": "SELECT * FROM trades"}
-        handle = httpx.post(f"{url}/queries", json=sql, timeout=WAIT_S).json()["id"]
+        handle = httpx2.post(f"{url}/queries", json=sql, timeout=WAIT_S).json()["id"]
         path = f"/v1/queries/{handle}/results"
         with connected(address) as connection:
             connection.sendall(head("GET", f"{path}?min_seq=1000"))

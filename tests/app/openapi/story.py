@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import httpx
+import httpx2
 import orjson
 
 from psoup.app.http.problems import MEDIA_TYPE
@@ -192,7 +192,7 @@ _OPERATED: Final = (
 STORY: Final = (*_IN, *_QUERIES, *_REFUSED, *_ARCHIVED, *_OPERATED)
 
 
-async def told(api: Api) -> list[tuple[Step, httpx.Response, Example]]:
+async def told(api: Api) -> list[tuple[Step, httpx2.Response, Example]]:
     """Tell the story, and return each step with its answer and the example that they make."""
     kept: dict[str, str] = {}
     found = []
@@ -215,7 +215,7 @@ async def told(api: Api) -> list[tuple[Step, httpx.Response, Example]]:
 
 
 def example(
-    step: Step, path: str, query: Mapping[str, str], body: Any, answer: httpx.Response
+    step: Step, path: str, query: Mapping[str, str], body: Any, answer: httpx2.Response
 ) -> Example:
     """Return what a step shows: not what is binary, and of the meters nothing, as they are many."""
     media = answer.headers.get("content-type", JSON).partition(";")[0]

@@ -1,6 +1,6 @@
 """The API's pages and description: requests and answers like all others, where there is no room for them."""
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.admission.shares import Shares
@@ -26,10 +26,10 @@ PATHS = (
 async def test_pages_have_no_place_where_there_is_none(path: str):
     """503, and none is kept when they are answered."""
     with application(SETTINGS) as app:
-        transport = httpx.ASGITransport(app)
+        transport = httpx2.ASGITransport(app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://localhost") as client,
+            httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client,
         ):
             slots = app.state.context.front.slots
             assert 200 == (await client.get(path)).status_code
@@ -44,8 +44,8 @@ def test_large_pages_count_until_they_are_taken(path: str, monkeypatch: pytest.M
     """Without room they are refused, as other answers are; small ones fit everywhere."""
     with served_application(SETTINGS) as ((host, port), app):
         url = f"http://{host}:{port}{path}"
-        large = len(httpx.get(url, timeout=WAIT_S).content) >= COUNTED_FROM_BYTES
+        large = len(httpx2.get(url, timeout=WAIT_S).content) >= COUNTED_FROM_BYTES
         monkeypatch.setattr(app.state.context.front.traffic, "unsent", Shares(1))
-        answer = httpx.get(url, timeout=WAIT_S)
+        answer = httpx2.get(url, timeout=WAIT_S)
         assert (503 if large else 200) == answer.status_code
     assert large == (path not in {"/docs", "/docs/start.js"})

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import schemathesis
 
@@ -103,7 +103,7 @@ def shape(value: Any) -> Any:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def as_answer(kept: Example, answer: httpx.Response) -> httpx.Response:
+def as_answer(kept: Example, answer: httpx2.Response) -> httpx2.Response:
     """Return the example as an answer of its kind."""
     if kept.answer is None:
         return answer
@@ -111,12 +111,12 @@ def as_answer(kept: Example, answer: httpx.Response) -> httpx.Response:
     length = {"content-length", "content-encoding", "content-type"}
     headers = {name: value for name, value in answer.headers.items() if name not in length}
     headers["content-type"] = answer.headers["content-type"]
-    made = httpx.Response(kept.status, headers=headers, request=answer.request, **text)
+    made = httpx2.Response(kept.status, headers=headers, request=answer.request, **text)
     made.elapsed = answer.elapsed
     return made
 
 
-def undescribed(described: dict[str, Any], step: Step, answer: httpx.Response) -> set[str]:
+def undescribed(described: dict[str, Any], step: Step, answer: httpx2.Response) -> set[str]:
     """Return the headers of an answer that the document does not name."""
     responses = next(
         operation["responses"]

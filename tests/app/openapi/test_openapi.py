@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -46,7 +46,10 @@ def as_bytes(_: Any, value: Any) -> bytes:
 @pytest.fixture(scope="module")
 def standing() -> Iterator[tuple[str, dict[str, str], str]]:
     """Yield the address of a server, path parameters that name what stands there, and the handle of a history."""
-    with served(SETTINGS) as (host, port), httpx.Client(base_url=f"http://{host}:{port}") as client:
+    with (
+        served(SETTINGS) as (host, port),
+        httpx2.Client(base_url=f"http://{host}:{port}") as client,
+    ):
         body: dict[str, Any] = {"columns": COLUMNS, "time": "ts"}
         assert 201 == client.put("/v1/streams/trades", json=body).status_code
         client.post("/v1/streams/trades/rows", json=[{"ts": i, "px": i} for i in range(20)])

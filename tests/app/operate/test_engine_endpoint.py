@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
@@ -65,17 +65,17 @@ def started(one: Folding) -> None:
     assert one.loop.wait_recovered(WAIT_S)
 
 
-async def get(one: Folding, path: str, keys_file=None, **headers: str) -> httpx.Response:
+async def get(one: Folding, path: str, keys_file=None, **headers: str) -> httpx2.Response:
     """Return the answer to one request."""
     async with client_of(one, keys_file) as client:
         return await client.get(path, headers=headers)
 
 
-def client_of(one: Folding, keys_file: Path | None = None) -> httpx.AsyncClient:
+def client_of(one: Folding, keys_file: Path | None = None) -> httpx2.AsyncClient:
     """Return a client of the engine's endpoint."""
     app = endpoint(one, RequestLog(Settings()), keys_file)
-    transport = httpx.ASGITransport(app=app)
-    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
+    transport = httpx2.ASGITransport(app=app)
+    return httpx2.AsyncClient(transport=transport, base_url="http://localhost")
 
 
 def endpoint(one: Folding, log: RequestLog, keys_file: Path | None = None) -> Application:
@@ -91,7 +91,7 @@ def endpoint(one: Folding, log: RequestLog, keys_file: Path | None = None) -> Ap
     )
 
 
-def samples(answer: httpx.Response) -> dict[str, float]:
+def samples(answer: httpx2.Response) -> dict[str, float]:
     """Return the values of an answer by name, and by phase."""
     assert 200 == answer.status_code
     return {

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import httpx
+import httpx2
 import pytest
 from uvicorn.supervisors.multiprocess import Process as SupervisedProcess
 
@@ -61,14 +61,16 @@ class Api:
         """Return once the parent has seen that a worker is gone."""
         wait_until(lambda: pid not in self.workers(), "it is seen")
 
-    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+    def ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
         """Ask, on a connection of its own."""
         url = f"{self.url}{path}"
-        return httpx.request(method, url, timeout=WAIT_S, verify=False, **more)  # no TLS to look up
+        return httpx2.request(
+            method, url, timeout=WAIT_S, verify=False, **more
+        )  # no TLS to look up
 
     def figure(self, name: str) -> float:
         """Return a meter's value; 0 where there is none, or no answer."""
-        with contextlib.suppress(httpx.HTTPError):
+        with contextlib.suppress(httpx2.HTTPError):
             for line in self.ask("GET", "/metrics").text.splitlines():
                 if line.startswith(f"{name} "):
                     return float(line.split(" ")[1])
@@ -77,11 +79,11 @@ class Api:
     def declare(self) -> None:
         assert 201 == self.ask("PUT", "/v1/streams/trades", json=STREAM).status_code
 
-    def append(self, *values: int) -> httpx.Response:
+    def append(self, *values: int) -> httpx2.Response:
         rows = [{"ts": BEGIN_US + value * SECOND_US, "qty": value} for value in values]
         return self.ask("POST", "/v1/streams/trades/rows", json=rows)
 
-    def register(self, sql: str = SQL, **members: Any) -> httpx.Response:
+    def register(self, sql: str = SQL, **members: Any) -> httpx2.Response:
         return self.ask("POST", "/v1/queries", json={"sql": sql, **members})
 
     def values(self, query_id: str, **parameters: Any) -> list[int]:
@@ -92,7 +94,7 @@ class Api:
 
     def readiness(self) -> set[int]:
         """Return what `/readyz` answers: any worker may take a connection, so it is asked several times."""
-        with contextlib.suppress(httpx.HTTPError):
+        with contextlib.suppress(httpx2.HTTPError):
             return {self.ask("GET", "/readyz").status_code for _ in range(ASKED)}
         return set()
 
@@ -315,7 +317,7 @@ def keep_what_was_sent_while_they_end(api: Api) -> None:
             sent.add(value)
             try:
                 answer = api.append(value)
-            except httpx.HTTPError:
+            except httpx2.HTTPError:
                 continue
             if answer.status_code in (200, 202):
                 told.add(value)

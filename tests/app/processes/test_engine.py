@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.operate.lifecycle import (
@@ -158,15 +158,15 @@ def test_service_that_was_held_up_ends_where_an_engine_has_taken_over(server, ma
     service, engine = make("serve", server.url, "a"), make("engine", server.url, "b")
     service.start("--port", "0")
     url = service.wait_for("listening")["url"]
-    wait_until(lambda: httpx.get(f"{url}/readyz").status_code == 200, "it is ready")
+    wait_until(lambda: httpx2.get(f"{url}/readyz").status_code == 200, "it is ready")
     engine.start("--port", "0")
     operators = engine.wait_for("listening")["url"]
     engine.wait_for("standby")
-    shown = httpx.get(f"{operators}/readyz").json()
+    shown = httpx2.get(f"{operators}/readyz").json()
     assert (False, ["standby"]) == (shown["ready"], shown["reasons"])
     service.send(signal.SIGSTOP)
     engine.wait_for("recovered")
-    assert 200 == httpx.get(f"{operators}/readyz").status_code
+    assert 200 == httpx2.get(f"{operators}/readyz").status_code
     service.send(signal.SIGCONT)
     assert EXIT_FENCED == service.wait()
     client = began(server.url)

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from tests.app.real_processes import Process
@@ -39,11 +39,11 @@ class Front:
         self.url = process.wait_for("listening")["url"]
         wait_until(lambda: self.ask("GET", "/streams").status_code == 200, "it answers")
 
-    def ask(self, method: str, path: str, **more: object) -> httpx.Response:
+    def ask(self, method: str, path: str, **more: object) -> httpx2.Response:
         url = f"{self.url}/v1{path}"
-        return httpx.request(method, url, timeout=WAIT_S, verify=False, **more)  # type: ignore[arg-type]
+        return httpx2.request(method, url, timeout=WAIT_S, verify=False, **more)  # type: ignore[arg-type]
 
-    def declare(self, name: str) -> httpx.Response:
+    def declare(self, name: str) -> httpx2.Response:
         return self.ask("PUT", f"/streams/{name}", json=STREAM)
 
     def drop(self, name: str) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 import pytest
 
@@ -40,7 +40,7 @@ SQL = f"SELECT sym, px FROM trades WHERE px > 40 {WINDOW}"
 NDJSON = "application/x-ndjson"
 
 
-async def send(api: Api, body: bytes, *, path: str = "", **headers: str) -> httpx.Response:
+async def send(api: Api, body: bytes, *, path: str = "", **headers: str) -> httpx2.Response:
     named = {"Content-Type": NDJSON} | {k.replace("_", "-"): v for k, v in headers.items()}
     return await api.send("POST", f"/v1/batch/queries{path}", content=body, headers=named)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
-from psoup.pipeline.client import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
+from psoup.client.calls import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
 from tests.app.routes.test_rows import SCHEMA, TABLE, arrow_body
 from tests.app.serving import served
 from tests.app.staged import commit, stage

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.engine import limits
@@ -24,11 +24,11 @@ def target_settings(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ob
 
 def ask(
     target: Target, key: str | None, *, address: str, path: str = "/v1/streams"
-) -> httpx.Response:
+) -> httpx2.Response:
     """Return the answer to a request that comes from a loopback address."""
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    transport = httpx.HTTPTransport(verify=False, local_address=address)
-    with httpx.Client(transport=transport, timeout=WAIT_S) as client:
+    transport = httpx2.HTTPTransport(verify=False, local_address=address)
+    with httpx2.Client(transport=transport, timeout=WAIT_S) as client:
         return client.get(f"{target.url}{path}", headers=headers)
 
 
@@ -61,8 +61,8 @@ def test_requests_without_a_key_guess_nothing(target):
 def test_forwarded_addresses_are_the_clients_own_word_without_a_proxy(target):
     """A guesser does not become somebody else by a header."""
     guesser = "127.0.0.5"
-    transport = httpx.HTTPTransport(verify=False, local_address=guesser)
-    with httpx.Client(transport=transport, timeout=WAIT_S) as client:
+    transport = httpx2.HTTPTransport(verify=False, local_address=guesser)
+    with httpx2.Client(transport=transport, timeout=WAIT_S) as client:
         answers = [
             client.get(
                 f"{target.url}/v1/streams",

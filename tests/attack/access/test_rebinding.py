@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.app.raw_http import connected, head, read_answer
@@ -124,6 +124,6 @@ def test_engine_tells_no_foreign_name_its_meters(attacked_server, tmp_path):
         target.engine.close()
         target.engine.start("--port", "0")
         url = target.engine.wait_for("listening")["url"]
-        assert 200 == httpx.get(f"{url}/metrics").status_code
-        refused = httpx.get(f"{url}/metrics", headers={"Host": "evil.example"})
+        assert 200 == httpx2.get(f"{url}/metrics").status_code
+        refused = httpx2.get(f"{url}/metrics", headers={"Host": "evil.example"})
         assert_problem(refused, "foreign-host")

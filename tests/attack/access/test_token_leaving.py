@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from psoup.pipeline.client import PsoupClient, RetryPolicy
-from psoup.pipeline.errors import ForeignAddressError, ServiceProblem
+from psoup.client.calls import PsoupClient, RetryPolicy
+from psoup.client.errors import ForeignAddressError, ServiceProblem
 
 TOKEN = "psk_secret"
 

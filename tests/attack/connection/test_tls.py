@@ -6,14 +6,15 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.operate.lifecycle import EXIT_SETTINGS
 from psoup.app.processes.serve import serve
 from psoup.app.settings import Settings
+from psoup.client.calls import PsoupClient
+from psoup.client.messages import json_object
 from psoup.engine import limits
-from psoup.pipeline.client import PsoupClient
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address
 from tests.app.support import STREAM, assert_problem, row
@@ -48,7 +49,7 @@ def test_tls_carries_large_bodies_both_ways(target):
         assert 20_000 == receipt["accepted"]
         query = service.register("SELECT * FROM trades BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)")
         pages = list(service.pages(query["id"], limit=20_000))
-        assert 20_000 == sum(len(page.json()["rows"]) for page in pages)
+        assert 20_000 == sum(len(json_object(page)["rows"]) for page in pages)
 
 
 def test_tls_answers_nobody_reads_are_given_up(target):
@@ -100,8 +101,8 @@ def test_tls_refuses_what_is_no_http_in_a_problem_body(target):
 
 def test_tls_is_the_only_way_in(target):
     """Without TLS nothing is answered, and nothing older than 1.2 is spoken."""
-    with pytest.raises(httpx.TransportError):
-        httpx.get(target.url.replace("https:", "http:") + "/healthz", timeout=WAIT_S)
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(target.url.replace("https:", "http:") + "/healthz", timeout=WAIT_S)
     old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
     old.set_ciphers("ALL:@SECLEVEL=0")

@@ -2,7 +2,7 @@
 
 import json
 
-import httpx
+import httpx2
 
 from tests.app.raw_http import connected, head, read_answer
 from tests.attack.target import Target
@@ -20,7 +20,9 @@ def declare(target: Target, stream: str) -> None:
     assert target.ask("PUT", f"/v1/streams/{stream}", json=columns).status_code in {200, 201}
 
 
-def send(client: httpx.Client, stream: str, app: str, rows: list[dict[str, int]]) -> httpx.Response:
+def send(
+    client: httpx2.Client, stream: str, app: str, rows: list[dict[str, int]]
+) -> httpx2.Response:
     headers = {"Psoup-Txn-App": app, "Psoup-Txn-Version": "1"}
     return client.post(f"/v1/streams/{stream}/rows", json=rows, headers=headers)
 
@@ -51,7 +53,7 @@ def test_invented_names_leave_room_for_producers(target: Target):
     But for the names that have been idle for longest: they have given way.
     """
     declare(target, "attacked")
-    with httpx.Client(base_url=target.url, timeout=60) as client:
+    with httpx2.Client(base_url=target.url, timeout=60) as client:
 
         def is_known(app: str, rows: list[dict[str, int]]) -> bool:
             answer = send(client, "attacked", app, rows)
@@ -72,7 +74,7 @@ def test_streams_places_are_its_own(target: Target):
     """A stream whose places are all taken by names with a row each takes none from another stream."""
     declare(target, "filled")
     declare(target, "another")
-    with httpx.Client(base_url=target.url, timeout=60) as client:
+    with httpx2.Client(base_url=target.url, timeout=60) as client:
         assert 429 in invent(target, "filled", ROW)
         assert send(client, "another", "real", ROW).status_code in {200, 202}
         assert send(client, "filled", "real", ROW).json()["code"] == "quota-exceeded"

@@ -4,7 +4,7 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from tests.attack.target import EACH_KIND, LEASE_S, Kind, Target, launched
@@ -50,7 +50,7 @@ def started_again(target: Target) -> Iterator[None]:
 def answers(target: Target) -> bool:
     try:
         return target.ask("GET", "/readyz").status_code == 200
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.operate.lifecycle import EXIT_STORE
@@ -97,8 +97,8 @@ def test_reads_go_on_while_the_embedded_store_cannot_write(disk: Path, tmp_path)
         front.start("--port", "0")
         url = front.wait_for("listening")["url"]
 
-        def ask(method: str, path: str, **more: object) -> httpx.Response:
-            return httpx.request(method, f"{url}{path}", timeout=WAIT_S, verify=False, **more)  # type: ignore[arg-type]
+        def ask(method: str, path: str, **more: object) -> httpx2.Response:
+            return httpx2.request(method, f"{url}{path}", timeout=WAIT_S, verify=False, **more)  # type: ignore[arg-type]
 
         wait_until(lambda: ask("GET", "/readyz").status_code == 200, "it is ready")
         assert ask("PUT", "/v1/streams/s", json=COLUMNS).status_code == 201

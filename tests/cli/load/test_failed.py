@@ -12,9 +12,9 @@ from itertools import pairwise
 import pytest
 
 from psoup.app.cli.common import ExitCode
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.dropping import drop_as_seen, undo_declaration
-from psoup.pipeline.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
 from psoup.pipeline.files.readers import csv_rows
 from tests.children import child
 from tests.cli.test_pipes import PSOUP

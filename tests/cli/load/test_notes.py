@@ -3,8 +3,8 @@
 import pytest
 
 from psoup.app.cli.common import ExitCode
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import ServiceUnreachableError
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import ServiceUnreachableError
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from psoup.app.cli.common import ExitCode
+from psoup.client.calls import PsoupClient
 from psoup.engine.limits import APP_DIGESTS_KEPT
-from psoup.pipeline.client import PsoupClient
 from psoup.pipeline.files.readers import csv_rows
 from psoup.pipeline.load.batches import FIRST_VERSION
 

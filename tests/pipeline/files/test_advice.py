@@ -4,8 +4,9 @@ import gzip
 
 import pytest
 
+from psoup.client.errors import DefinitionError
 from psoup.engine.tuples.schema import ColumnSchema
-from psoup.pipeline.errors import DataFileError, DefinitionError
+from psoup.pipeline.errors import DataFileError
 from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.notes import notes_on
 from psoup.pipeline.files.option_texts import time_options, types_of

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
 
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.errors import DefinitionError
 from psoup.pipeline.files.option_texts import time_formats_of, time_of
 from psoup.pipeline.files.times.formats import TimeFormat
 

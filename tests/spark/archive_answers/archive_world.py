@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
+from psoup.client.messages import json_object
 from tests.agreement.service.process import ServiceProcess
 from tests.app.real_processes import Process
 from tests.oracle_duckdb import ID, TIME
@@ -86,7 +87,7 @@ class Answer:
 
 
 def _answer(service: PsoupClient, handle: str, parameters: Mapping[str, str | int]) -> Answer:
-    pages = [page.json() for page in service.pages(handle, **{"limit": SHOWN, **parameters})]
+    pages = [json_object(page) for page in service.pages(handle, **{"limit": SHOWN, **parameters})]
     alike = [{name: page[name] for name in ENVELOPE} for page in pages]
     assert all(one == alike[0] for one in alike)
     return Answer([row for page in pages for row in page["rows"]], **alike[0])

@@ -9,13 +9,9 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PythonException
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import (
-    DefinitionError,
-    JobFailedError,
-    ServiceProblem,
-    ServiceUnreachableError,
-)
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers import claim, computation as computing, parts
 from psoup.pipeline.spark.archive_answers.outage import task_client
 from psoup.pipeline.spark.jobs import history as job

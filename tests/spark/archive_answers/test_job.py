@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import (
-    DefinitionError,
-    JobFailedError,
-    ServiceProblem,
-    ServiceUnreachableError,
-)
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
+from psoup.client.messages import Request
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers import claim, computation as computing, parts
 from psoup.pipeline.spark.archive_answers.archive_note import read_note, write_note
 from psoup.pipeline.spark.archive_answers.archive_query import instant_us
@@ -86,7 +83,7 @@ def test_history_that_cannot_be_computed_fails_with_what_to_do(spark, psoup_url,
     assert told[0].detail in str(caught.value)
     assert 40 == service.invoke(answered, history="true")["count"]
 
-    service.request("DELETE", f"/v1/histories/{told[0].history}")
+    service.request(Request(method="DELETE", path=f"/v1/histories/{told[0].history}"))
     write_note(spark, path, dataclasses.replace(note, number=note.number + 2))
     next(tmp_path.glob("of_another/day=*/*.parquet")).unlink()
     service.invoke(fails, history="true")

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from psoup.client.calls import ARROW_STREAM
 from psoup.engine.limits import HISTORY_CLAIM_S
-from psoup.pipeline.client import ARROW_STREAM
 from tests.patience import wait_until
 from tests.spark.archive_answers.archive_world import archive_of, asked, compute
 from tests.spark.between import Between, Rule

@@ -5,15 +5,11 @@ import shutil
 
 import pytest
 
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError, GenerationChangedError
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import (
-    ArchiveAnswerRefusedError,
-    DefinitionError,
-    GenerationChangedError,
-    JobFailedError,
-)
+from psoup.pipeline.errors import ArchiveAnswerRefusedError, JobFailedError
 from psoup.pipeline.spark.archive_answers.archive import (
     archived_rows,
     archived_through,

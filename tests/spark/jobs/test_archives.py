@@ -7,9 +7,10 @@ import shutil
 
 import pytest
 
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import DefinitionError
 from psoup.engine.query.window import Window
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import DefinitionError, ReadRefusedError
+from psoup.pipeline.errors import ReadRefusedError
 from psoup.pipeline.spark.archive_answers import tuples
 from psoup.pipeline.spark.archive_answers.archive import archived_through
 from psoup.pipeline.spark.archive_answers.archive_note import (

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from psoup.pipeline.client import NDJSON
-from psoup.pipeline.errors import DefinitionError, JobFailedError
+from psoup.client.errors import DefinitionError
+from psoup.client.messages import NDJSON
+from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.jobs.archive import archive
 from psoup.pipeline.spark.jobs.backfill import backfill
 from psoup.pipeline.spark.jobs.ingest import ingest

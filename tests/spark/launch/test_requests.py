@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from psoup.pipeline.errors import DefinitionError
+from psoup.client.errors import DefinitionError
 from psoup.pipeline.spark.launch.arguments import command_of
 from psoup.pipeline.spark.launch.requests import (
     ArchiveRequest,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from psoup.pipeline.client import ARROW_STREAM, PsoupClient
+from psoup.client.calls import ARROW_STREAM, PsoupClient
 
 NOON = dt.datetime(2024, 5, 1, 12, 0, 0, 123456, tzinfo=dt.UTC)
 TIMESTAMP = pa.timestamp("us", tz="UTC")

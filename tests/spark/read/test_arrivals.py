@@ -7,14 +7,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from pyspark.sql.types import StructType
 
-from psoup.pipeline.client import check_generation
-from psoup.pipeline.errors import (
-    GenerationChangedError,
-    OptionError,
-    ReadRefusedError,
-    SchemaMismatchError,
-    ServiceProblem,
-)
+from psoup.client.calls import check_generation
+from psoup.client.errors import GenerationChangedError, ServiceProblem
+from psoup.pipeline.errors import OptionError, ReadRefusedError, SchemaMismatchError
 from psoup.pipeline.spark.read.arrivals import Arrivals, ListedBatch, ReadThrough
 from psoup.pipeline.spark.read.reader import schema_to_read
 from psoup.pipeline.spark.read.stream_reader import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from tests.spark.read.read_world import FLIGHTS, append, declare, flights, rows_of
 
 STREAM = "filtered_flights"

@@ -2,9 +2,10 @@
 
 import pytest
 
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import ServiceProblem
 from psoup.engine.limits import SECOND_US
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import ReadRefusedError, SchemaMismatchError, ServiceProblem
+from psoup.pipeline.errors import ReadRefusedError, SchemaMismatchError
 from psoup.pipeline.spark.read.queries import LEFT_BEHIND_S, remove_left_behind
 from psoup.pipeline.spark.read.reader import reader_of, schema_to_read
 from tests.spark.read.read_world import FLIGHTS, append, declare, flights, rows_of

@@ -10,13 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructType
 
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import (
-    OptionError,
-    ReadRefusedError,
-    SchemaMismatchError,
-    ServiceProblem,
-)
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import ServiceProblem
+from psoup.pipeline.errors import OptionError, ReadRefusedError, SchemaMismatchError
 from psoup.pipeline.spark.read.reader import reader_of, schema_to_read
 from tests.spark.read.read_world import (
     FLIGHTS,

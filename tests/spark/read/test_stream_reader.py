@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.app.settings import Settings
-from psoup.pipeline.client import PsoupClient
+from psoup.client.calls import PsoupClient
 from tests.app.serving import served
 from tests.spark.read.read_world import FLIGHTS, append, declare, flights, rows_of
 

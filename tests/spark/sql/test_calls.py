@@ -2,7 +2,7 @@
 
 import pytest
 
-from psoup.pipeline.errors import PipelineError
+from psoup.client.errors import PsoupError
 from psoup.pipeline.spark.sql.calls import UntranslatedError
 from psoup.pipeline.spark.sql.standing_query import spark_query
 from tests.engine.query.expression_strategies import SCHEMA
@@ -23,7 +23,7 @@ def test_what_spark_cannot_say_is_refused_in_a_sentence(text, hint):
     """The reader of an archive answer is shown it."""
     with pytest.raises(UntranslatedError, match=hint) as refused:
         spark_query(f"SELECT {text} AS v FROM s", [SCHEMA], now_us=0)
-    assert isinstance(refused.value, PipelineError)
+    assert isinstance(refused.value, PsoupError)
 
 
 def test_translation_of_calls_in_each_other_grows_linearly():

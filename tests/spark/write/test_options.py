@@ -2,8 +2,9 @@
 
 import pytest
 
+from psoup.client.errors import AddressError
 from psoup.engine.tuples.schema import ClockKind
-from psoup.pipeline.errors import AddressError, OptionError
+from psoup.pipeline.errors import OptionError
 from psoup.pipeline.spark.options import Compression, read_options, write_options
 
 GIVEN = {"url": "http://127.0.0.1:8000/", "stream": "trades"}

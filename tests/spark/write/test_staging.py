@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from psoup.client.calls import Txn
+from psoup.client.errors import ServiceProblem
 from psoup.engine import limits
 from psoup.engine.tuples.arrow import encode_batch
-from psoup.pipeline.client import Txn
 from psoup.pipeline.definition import columns_of
-from psoup.pipeline.errors import ServiceProblem, WriteRefusedError
+from psoup.pipeline.errors import WriteRefusedError
 from psoup.pipeline.spark import staging
 from psoup.pipeline.spark.options import Compression, Connection
 from psoup.pipeline.spark.staging import (

@@ -5,8 +5,9 @@ import re
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
-from psoup.pipeline.client import Txn
-from psoup.pipeline.errors import OptionError, ServiceProblem, WriteRefusedError
+from psoup.client.calls import Txn
+from psoup.client.errors import ServiceProblem
+from psoup.pipeline.errors import OptionError, WriteRefusedError
 from psoup.pipeline.spark.options import write_options
 from psoup.pipeline.spark.staging import StagedRows
 from psoup.pipeline.spark.writing import (

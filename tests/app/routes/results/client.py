@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 import pyarrow as pa
 
 Row = dict[str, Any]
@@ -62,7 +62,7 @@ class Client:
         return True
 
 
-def read(answer: httpx.Response) -> dict[str, Any]:
+def read(answer: httpx2.Response) -> dict[str, Any]:
     """Return the envelope of an answer in any format, to a request with a cursor."""
     media_type = answer.headers["content-type"].partition(";")[0]
     if media_type == "application/json":

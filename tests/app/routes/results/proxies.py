@@ -3,22 +3,22 @@
 import re
 from collections.abc import Mapping
 
-import httpx
+import httpx2
 
-Stored = tuple[httpx.Headers, bytes]
+Stored = tuple[httpx2.Headers, bytes]
 
 
-class Between(httpx.AsyncBaseTransport):
+class Between(httpx2.AsyncBaseTransport):
     """Passes requests on."""
 
-    def __init__(self, behind: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, behind: httpx2.AsyncBaseTransport) -> None:
         self._behind = behind
 
     async def forward(
-        self, request: httpx.Request, headers: Mapping[str, str] | None = None
-    ) -> httpx.Response:
+        self, request: httpx2.Request, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
         """Return what is answered behind it, read to its end; `headers` are sent beside the request's own."""
-        copy = httpx.Request(
+        copy = httpx2.Request(
             request.method,
             request.url,
             headers={**request.headers, **(headers or {})},
@@ -36,22 +36,22 @@ class BrowserCache(Between):
     time `now_s` moves by hand.
     """
 
-    def __init__(self, behind: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, behind: httpx2.AsyncBaseTransport) -> None:
         super().__init__(behind)
         self.now_s = 0.0
         self.kept = self.unasked = 0
         self._stored: dict[tuple[str, str], tuple[float, Stored]] = {}
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         key = (str(request.url), request.headers.get("accept", ""))
         if request.method != "GET":
             return await self.forward(request)
-        since_s, (headers, body) = self._stored.get(key, (0.0, (httpx.Headers(), b"")))
+        since_s, (headers, body) = self._stored.get(key, (0.0, (httpx2.Headers(), b"")))
         if "etag" not in headers:
             return await self._fetched(key, request)
         if self.now_s - since_s < fresh_s(headers):
             self.kept, self.unasked = self.kept + 1, self.unasked + 1
-            return httpx.Response(200, headers=headers, content=body)
+            return httpx2.Response(200, headers=headers, content=body)
         answer = await self._fetched(key, request, {"If-None-Match": headers["etag"]})
         if answer.status_code != 304:
             return answer
@@ -59,11 +59,11 @@ class BrowserCache(Between):
         self.kept += 1
         headers.update({name: answer.headers[name] for name in ("cache-control", "vary")})
         self._stored[key] = self.now_s, (headers, body)
-        return httpx.Response(200, headers=headers, content=body)
+        return httpx2.Response(200, headers=headers, content=body)
 
     async def _fetched(
-        self, key: tuple[str, str], request: httpx.Request, more: Mapping[str, str] | None = None
-    ) -> httpx.Response:
+        self, key: tuple[str, str], request: httpx2.Request, more: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
         answer = await self.forward(request, more)
         if answer.status_code == 200 and "no-store" not in answer.headers["cache-control"]:
             headers = answer.headers.copy()
@@ -83,7 +83,7 @@ def fresh_s(headers: Mapping[str, str]) -> float:
 class Stripping(Between):
     """Throws the query string away."""
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.url = request.url.copy_with(query=None)
         return await self.forward(request)
 
@@ -91,7 +91,7 @@ class Stripping(Between):
 class Doubling(Between):
     """Sends each request twice, and answers with what came first."""
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         first = await self.forward(request)
         await self.forward(request)
         return first
@@ -100,16 +100,16 @@ class Doubling(Between):
 class Hoarding(Between):
     """Answers with what it has of a URL, whatever it was told, until it is emptied."""
 
-    def __init__(self, behind: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, behind: httpx2.AsyncBaseTransport) -> None:
         super().__init__(behind)
-        self.stored: dict[str, httpx.Response] = {}
+        self.stored: dict[str, httpx2.Response] = {}
         self.hits = 0
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         url = str(request.url)
         self.hits += url in self.stored
         if url not in self.stored:
             self.stored[url] = await self.forward(request)
         kept = self.stored[url]
         headers = {name: one for name, one in kept.headers.items() if name != "content-encoding"}
-        return httpx.Response(kept.status_code, headers=headers, content=kept.content)
+        return httpx2.Response(kept.status_code, headers=headers, content=kept.content)

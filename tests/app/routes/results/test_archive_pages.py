@@ -6,7 +6,7 @@ the same query over a stream that has forgotten nearly all.
 
 from typing import Any
 
-import httpx
+import httpx2
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -67,7 +67,7 @@ async def both(api: Api, sql: str, rows: list[dict[str, Any]]) -> tuple[str, str
     return await api.register(sql.format("whole")), await api.register(sql.format("trades"))
 
 
-def read(answer: httpx.Response) -> pa.Table:
+def read(answer: httpx2.Response) -> pa.Table:
     """Return an answer in Arrow."""
     assert 200 == answer.status_code, answer.text
     return pa.ipc.open_stream(answer.content).read_all()
@@ -114,7 +114,7 @@ async def test_history_is_written_as_the_engine_writes_it(api: Api, sql, times, 
             assert str(count) == mine.headers["psoup-count"]
 
 
-def rows_in(answer: httpx.Response) -> bytes:
+def rows_in(answer: httpx2.Response) -> bytes:
     """Return the rows as they were sent; of JSON without the envelope, whose positions differ."""
     assert 200 == answer.status_code, answer.text
     if answer.headers["content-type"] != "application/json":

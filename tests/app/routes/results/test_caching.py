@@ -2,7 +2,7 @@
 
 import random
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.http.page_tokens import KEY_BYTES, PageTokens
@@ -39,7 +39,7 @@ async def arriving(api: Api, window: str) -> str:
     return f"/v1/queries/{query_id}/results"
 
 
-async def conditional(api: Api, path: str, tag: str, **parameters: str) -> httpx.Response:
+async def conditional(api: Api, path: str, tag: str, **parameters: str) -> httpx2.Response:
     return await api.get(path, params=parameters, headers={"If-None-Match": tag})
 
 

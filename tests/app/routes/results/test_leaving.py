@@ -6,7 +6,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-import httpx
+import httpx2
 import pytest
 
 from psoup.app.routes.results import invocations
@@ -50,8 +50,8 @@ def test_work_for_a_client_that_goes_is_ended(
     with served(dataclasses.replace(SETTINGS, invoke_deadline_s=30.0)) as address:
         url = f"http://{address[0]}:{address[1]}"
         columns = [{"name": "x", "type": "int64"}]
-        httpx.put(f"{url}/v1/streams/s", json={"columns": columns})
-        query = httpx.post(f"{url}/v1/queries", json={"sql": "SELECT x FROM s"}).json()["id"]
+        httpx2.put(f"{url}/v1/streams/s", json={"columns": columns})
+        query = httpx2.post(f"{url}/v1/queries", json={"sql": "SELECT x FROM s"}).json()["id"]
         client = socket.create_connection(address)
         request = f"GET /v1/queries/{query}/results HTTP/1.1\r\nHost: {address[0]}\r\n\r\n"
         client.sendall(request.encode())

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.app.real_processes import Process
@@ -154,8 +154,8 @@ async def judged_by_a_client(url: str, behind: int) -> list[int]:
     """Play a world through a proxy at `url`; return how it then answers conditions that hold, by query."""
     statuses = []
     world = World(7, EVENT_QUERIES)
-    direct = httpx.AsyncClient(base_url=f"http://127.0.0.1:{behind}", timeout=WAIT_S)
-    async with httpx.AsyncClient(base_url=url, timeout=WAIT_S) as http, direct:
+    direct = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{behind}", timeout=WAIT_S)
+    async with httpx2.AsyncClient(base_url=url, timeout=WAIT_S) as http, direct:
         await world.begin(http, direct)
         await played(world)
         for query_id in world.query_ids:
@@ -179,7 +179,7 @@ async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[
         for life in range(kills + 1):
             service.start("--port", "0")
             url = service.wait_for("listening")["url"]
-            async with httpx.AsyncClient(base_url=url, timeout=WAIT_S) as http:
+            async with httpx2.AsyncClient(base_url=url, timeout=WAIT_S) as http:
                 if life:
                     world.http = world.direct = http
                 else:
@@ -206,20 +206,20 @@ async def played(world: World, steps: int = STEPS) -> None:
 class Gets(Between):
     """Lets requests that only read go by a proxy, and the others by the side of it."""
 
-    def __init__(self, proxy: Between, behind: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, proxy: Between, behind: httpx2.AsyncBaseTransport) -> None:
         super().__init__(behind)
         self._proxy = proxy
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
             return await self._proxy.handle_async_request(request)
         return await self.forward(request)
 
 
 @asynccontextmanager
-async def through(transport: httpx.AsyncBaseTransport) -> AsyncIterator[httpx.AsyncClient]:
+async def through(transport: httpx2.AsyncBaseTransport) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client that goes by `transport`; what that goes by is left open."""
-    yield httpx.AsyncClient(transport=transport, base_url="http://localhost")
+    yield httpx2.AsyncClient(transport=transport, base_url="http://localhost")
 
 
 @contextmanager

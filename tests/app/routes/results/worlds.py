@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
+import httpx2
 
 from tests.app.routes.results.client import Client, Position, Row, read
 
@@ -56,11 +56,13 @@ class World:
         self._high_us = START_US
         self._clients: dict[str, list[Client]] = {}
         self._truths: dict[tuple[str, Position], dict[str, Row]] = {}
-        self.http: httpx.AsyncClient
-        self.direct: httpx.AsyncClient
+        self.http: httpx2.AsyncClient
+        self.direct: httpx2.AsyncClient
         self.seen: Counter[str] = Counter()
 
-    async def begin(self, http: httpx.AsyncClient, direct: httpx.AsyncClient | None = None) -> None:
+    async def begin(
+        self, http: httpx2.AsyncClient, direct: httpx2.AsyncClient | None = None
+    ) -> None:
         """Declare the streams and register the queries. Clients ask by `http`, what they have is judged by `direct`."""
         self.http, self.direct = http, direct or http
         for name, declaration in STREAMS.items():

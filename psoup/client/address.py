@@ -1,8 +1,12 @@
-"""Checks the URL and the token of a service, before anything is sent."""
+"""Checks the URL and the token of a service, before anything is sent, and where a request goes."""
 
-import httpx
+from typing import Final
 
-from psoup.pipeline.errors import AddressError
+import httpx2
+
+from psoup.client.errors import AddressError, ForeignAddressError
+
+_STANDARD_PORTS: Final = {"http": 80, "https": 443}
 
 
 def checked_url(given: str) -> str:
@@ -13,8 +17,8 @@ def checked_url(given: str) -> str:
     """
     expected = "expected http:// or https://, a host and a port, as in http://127.0.0.1:8000"
     try:
-        url = httpx.URL(given)
-    except httpx.InvalidURL as error:
+        url = httpx2.URL(given)
+    except httpx2.InvalidURL as error:
         reason = str(error).rstrip(".")
         raise AddressError(
             f"{given!r} is not the URL of a service ({reason}): {expected}."
@@ -29,14 +33,27 @@ def checked_url(given: str) -> str:
     return given.rstrip("/").removesuffix("/v1")
 
 
-def is_same_origin(one: httpx.URL, other: httpx.URL) -> bool:
+def target(url: str, path: str) -> httpx2.URL:
+    """Return where a request goes: a path below the service's URL, or an address that the service has answered.
+
+    Raises:
+        ForeignAddressError: it is one of another scheme, host or port, to which the token must not go.
+    """
+    base = httpx2.URL(url)
+    is_below = path.startswith("/") and not path.startswith("//")
+    aim = httpx2.URL(url + path) if is_below else base.join(path)
+    if not is_same_origin(aim, base):
+        raise ForeignAddressError(url, str(aim.copy_with(query=None)))
+    return aim
+
+
+def is_same_origin(one: httpx2.URL, other: httpx2.URL) -> bool:
     """Return whether both have the same scheme, host and port, so that the token may go to both."""
     return _origin(one) == _origin(other)
 
 
-def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
-    standard = {"http": 80, "https": 443}.get(url.scheme)
-    return url.scheme, url.host, url.port or standard
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port or _STANDARD_PORTS.get(url.scheme)
 
 
 def checked_token(given: str) -> str:

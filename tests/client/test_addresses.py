@@ -1,11 +1,11 @@
 """Where a service is and how it is spoken to: what cannot be is refused before anything is sent."""
 
-import httpx
+import httpx2
 import pytest
 
-from psoup.pipeline.address import is_same_origin
-from psoup.pipeline.client import PsoupClient
-from psoup.pipeline.errors import AddressError, ServiceUnreachableError
+from psoup.client.address import is_same_origin
+from psoup.client.calls import PsoupClient
+from psoup.client.errors import AddressError, ServiceUnreachableError
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_token_that_no_header_carries_is_refused_and_not_shown(token):
 def test_unreachable_service_is_said_in_sentences_with_one_stop():
     """A reason that ends with its own full stop brings no second one."""
 
-    def refuse(_: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("It is refused.")
+    def refuse(_: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("It is refused.")
 
     with (
-        PsoupClient("http://h", transport=httpx.MockTransport(refuse)) as service,
+        PsoupClient("http://h", transport=httpx2.MockTransport(refuse)) as service,
         pytest.raises(ServiceUnreachableError) as caught,
     ):
         service.status()
@@ -74,4 +74,4 @@ def test_url_with_a_password_is_refused_and_not_shown():
 )
 def test_origin_is_scheme_host_and_port(one, other, same):
     """All three have to be equal; a port that is not named is the scheme's own."""
-    assert same == is_same_origin(httpx.URL(one), httpx.URL(other))
+    assert same == is_same_origin(httpx2.URL(one), httpx2.URL(other))

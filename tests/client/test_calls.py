@@ -1,13 +1,13 @@
 """The client: what it repeats, how long it waits, what it does not repeat, how it says so."""
 
-import httpx
+import httpx2
 import orjson
 import pytest
 
+from psoup.client.calls import Txn
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from psoup.engine import limits
-from psoup.pipeline.client import Txn
-from psoup.pipeline.errors import ServiceProblem, ServiceUnreachableError
-from tests.pipeline.scripted import Script, ok, problem
+from tests.client.scripted import Script, ok, problem
 
 TXN = Txn("app", 7)
 
@@ -65,7 +65,7 @@ def test_append_with_txn_of_unknown_fate_is_sent_again_unchanged(failure):
     broken = (
         problem(503, "commit-unknown", retryable=True)
         if failure == "commit-unknown"
-        else httpx.ReadError("reset")
+        else httpx2.ReadError("reset")
     )
     script = Script(ok(accepted=1), broken, ok(accepted=0, duplicate=True))
     with script.service() as service:
@@ -96,7 +96,7 @@ def test_append_without_txn_surely_not_stored_is_sent_again():
 
 def test_service_that_never_answered_is_not_waited_for():
     """A refused connection at first contact is an error at once: the address is likely wrong."""
-    script = Script(httpx.ConnectError("refused"))
+    script = Script(httpx2.ConnectError("refused"))
     with script.service() as service, pytest.raises(ServiceUnreachableError) as caught:
         service.status()
     assert "http://psoup does not answer: refused" in str(caught.value)
@@ -105,7 +105,7 @@ def test_service_that_never_answered_is_not_waited_for():
 
 def test_service_that_never_answered_is_waited_for_by_a_job():
     """A job that begins while its service restarts waits for it, as long as its budget lasts."""
-    gone = httpx.ConnectError("refused")
+    gone = httpx2.ConnectError("refused")
     script = Script(gone, gone, ok(version="1"))
     with script.service(from_the_start=True) as service:
         assert {"version": "1"} == service.status()
@@ -119,7 +119,7 @@ def test_service_that_never_answered_is_waited_for_by_a_job():
 
 def test_service_that_goes_away_is_waited_for():
     """After a first answer a restart of the service is waited out within the budget."""
-    gone = httpx.ConnectError("refused")
+    gone = httpx2.ConnectError("refused")
     script = Script(ok(), gone, gone, ok(version="2"))
     with script.service() as service:
         service.status()
@@ -129,7 +129,7 @@ def test_service_that_goes_away_is_waited_for():
 
 def test_service_of_another_kind_is_unreachable():
     """Something that answers 200 without JSON is not psoup."""
-    script = Script(httpx.Response(200, text="<html>"))
+    script = Script(httpx2.Response(200, text="<html>"))
     with script.service() as service, pytest.raises(ServiceUnreachableError):
         service.status()
 
@@ -146,13 +146,13 @@ def test_lists_and_results_follow_their_pages():
     script = Script(
         ok(streams=[{"name": "a"}], next="/v1/streams?page=2"),
         ok(streams=[{"name": "b"}], next=None),
-        httpx.Response(200, text="1\n", headers={"Link": '</v1/next?page=z>; rel="next"'}),
-        httpx.Response(200, text="2\n"),
+        httpx2.Response(200, text="1\n", headers={"Link": '</v1/next?page=z>; rel="next"'}),
+        httpx2.Response(200, text="2\n"),
     )
     with script.service() as service:
         assert ["a", "b"] == [one["name"] for one in service.streams()]
         pages = service.pages("q_1", format="ndjson", limit=1)
-        assert ["1\n", "2\n"] == [page.text for page in pages]
+        assert [b"1\n", b"2\n"] == [page.content for page in pages]
     assert [
         "/v1/streams",
         "/v1/streams?page=2",
@@ -164,7 +164,7 @@ def test_lists_and_results_follow_their_pages():
 def test_register_and_declare_send_what_the_contract_asks():
     """Bodies are JSON with only the members that were given; a name makes it repeatable."""
     script = Script(
-        httpx.Response(201, json={"name": "s"}),
+        httpx2.Response(201, json={"name": "s"}),
         problem(503, "commit-unknown"),
         ok(id="q_1"),
     )
@@ -184,7 +184,7 @@ def lines(*outcomes):
             status, code = outcome
             line = {"index": index, "status": status, "problem": {"code": code}}
         found.append(orjson.dumps(line) + b"\n")
-    return httpx.Response(200, content=b"".join(found))
+    return httpx2.Response(200, content=b"".join(found))
 
 
 def registrations(count, **members):
@@ -246,7 +246,7 @@ def test_registrations_turned_away_too_long_are_told_as_that():
 
 def test_registrations_of_unknown_fate_are_not_sent_again():
     """A connection that breaks leaves open what was registered: it is an error."""
-    script = Script(ok(), httpx.ReadError("reset"))
+    script = Script(ok(), httpx2.ReadError("reset"))
     with script.service() as service:
         service.status()
         with pytest.raises(ServiceUnreachableError):

@@ -1,16 +1,16 @@
 """The client's stages, commits and archives: what is sent, what is repeated, what is not."""
 
-import httpx
+import httpx2
 import orjson
 import pytest
 
-from psoup.pipeline.client import ARROW_STREAM, PsoupClient, Txn
-from psoup.pipeline.errors import GenerationChangedError, ServiceProblem, ServiceUnreachableError
-from tests.pipeline.scripted import Script, ok, problem
+from psoup.client.calls import ARROW_STREAM, PsoupClient, Txn
+from psoup.client.errors import GenerationChangedError, ServiceProblem, ServiceUnreachableError
+from tests.client.scripted import Script, ok, problem
 
 TXN = Txn("spark-1", 7)
-LOST = httpx.ReadError("reset")
-STAGED = httpx.Response(201, json={"stage": "st_2"})
+LOST = httpx2.ReadError("reset")
+STAGED = httpx2.Response(201, json={"stage": "st_2"})
 
 
 def stage(service: PsoupClient) -> str:
@@ -97,7 +97,7 @@ def test_commit_is_given_up_when_the_budget_is_spent():
 
 def test_discard_names_the_part_and_may_be_repeated():
     """It is harmless twice, so that a lost answer is no matter."""
-    script = Script(ok(), LOST, httpx.Response(204))
+    script = Script(ok(), LOST, httpx2.Response(204))
     with script.service() as service:
         service.status()
         service.discard("st_1")
@@ -141,7 +141,7 @@ def test_batches_follow_their_pages():
     script = Script(
         ok(batches=[{"seq": 3, "bytes": 9}], next="/v1/streams/s/batches?after=3&limit=1"),
         ok(batches=[{"seq": 7, "bytes": 8}], next=None),
-        *[httpx.Response(200, content=b"arrow", headers={"Psoup-Gen": "8"})] * 3,
+        *[httpx2.Response(200, content=b"arrow", headers={"Psoup-Gen": "8"})] * 3,
         problem(404, "not-found"),
         problem(503, "integrity", retryable=False),
         ok(gen=1, seq=9, batches=[]),
@@ -169,8 +169,8 @@ def test_batches_follow_their_pages():
 def test_pages_of_an_answer_are_listed_and_read_as_arrow():
     """Any page is read by its address alone, as Arrow; one that was cut goes on under its own link."""
     listed = ok(count=3, pages=["/v1/p?page=a", "/v1/p?page=b"])
-    cut = httpx.Response(200, content=b"1", headers={"Link": '</v1/p?page=c>; rel="next"'})
-    script = Script(listed, cut, httpx.Response(200, content=b"2"), LOST)
+    cut = httpx2.Response(200, content=b"1", headers={"Link": '</v1/p?page=c>; rel="next"'})
+    script = Script(listed, cut, httpx2.Response(200, content=b"2"), LOST)
     with script.service(budget_s=0) as service:
         envelope = service.answer_pages("q_1", limit=2, now=5)
         assert [b"1", b"2"] == list(service.arrow_page(envelope["pages"][0]))

@@ -4,43 +4,38 @@ Not safe for use by several threads at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-import httpx
 import orjson
 
+from psoup.client import operations
+from psoup.client.connection import Connection
+from psoup.client.errors import GenerationChangedError, ServiceProblem
+from psoup.client.messages import (
+    ARROW_STREAM,
+    NDJSON,
+    Answer,
+    JsonObject,
+    Request,
+    following_page,
+    get,
+    json_object,
+    with_json,
+)
+from psoup.client.operations import Txn, content_headers, query_path, stream_path
+from psoup.client.registrations import registration_bodies
+from psoup.client.retrying import RetryPolicy, may_repeat
 from psoup.engine import limits
 from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
-from psoup.pipeline.calling import (
-    ARROW_STREAM,
-    Caller,
-    JsonObject,
-    RetryPolicy,
-    following_page,
-    json_object,
-    may_repeat,
-)
-from psoup.pipeline.errors import GenerationChangedError, ServiceProblem
-from psoup.pipeline.registrations import registration_bodies
 
 __all__ = ["ARROW_STREAM", "JsonObject", "PsoupClient", "RetryPolicy", "Txn"]
 
-NDJSON: Final = "application/x-ndjson"
 WORKER_HEADER: Final = "Psoup-Worker"
 """Names the worker that sends a part of an archive answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Txn:
-    """The name and version under which a producer sends a batch: the service stores each pair once."""
-
-    app: str
-    version: int
-
-
-class PsoupClient(Caller):
+class PsoupClient(Connection):
     """A client of one psoup service. Use it as a context manager: it holds connections.
 
     Each method raises ServiceProblem if the service refuses the request, and ServiceUnreachableError if nothing
@@ -51,21 +46,19 @@ class PsoupClient(Caller):
 
     def declare(self, stream: str, definition: Mapping[str, object]) -> tuple[JsonObject, bool]:
         """Declare a stream; return its description and whether it is new."""
-        answer = self.request("PUT", _stream(stream), json=definition)
-        return json_object(answer), answer.status_code == httpx.codes.CREATED
+        return self.run(operations.declare(stream, definition))
 
     def stream(self, name: str) -> JsonObject | None:
         """Return a stream's description, or None where there is no such stream."""
-        return self._found(_stream(name))
+        return self.run(operations.found(stream_path(name)))
 
     def streams(self) -> Iterator[JsonObject]:
         """Yield the description of every stream."""
-        return self._listed("/v1/streams", "streams")
+        return self.listed("/v1/streams", "streams")
 
     def drop(self, stream: str, *, cascade: bool = False) -> None:
         """Drop a stream; with `cascade` also the queries over it."""
-        parameters = {"cascade": "true"} if cascade else {}
-        self.request("DELETE", _stream(stream), params=parameters)
+        self.run(operations.drop(stream, cascade=cascade))
 
     def append(
         self,
@@ -81,17 +74,9 @@ class PsoupClient(Caller):
         With a `txn` the request is repeated until the service confirms or refuses it. Without one it is repeated
         only after answers that say nothing was stored.
         """
-        headers = {"Content-Type": content_type}
-        if encoding is not None:
-            headers["Content-Encoding"] = encoding
-        if txn is not None:
-            headers["Psoup-Txn-App"] = txn.app
-            headers["Psoup-Txn-Version"] = str(txn.version)
-        path = f"{_stream(stream)}/rows"
-        answer = self.request(
-            "POST", path, content=body, headers=headers, repeatable=txn is not None
+        return self.run(
+            operations.append(stream, body, content_type=content_type, txn=txn, encoding=encoding)
         )
-        return json_object(answer)
 
     # --- Queries ----------------------------------------------------------------------------------
 
@@ -105,18 +90,10 @@ class PsoupClient(Caller):
         materialize: str | None = None,
     ) -> JsonObject:
         """Register a query, with values for the parameters `:name` of its text; return its description with `id`."""
-        body: JsonObject = {"sql": sql}
-        if params:
-            body["params"] = dict(params)
-        if name is not None:
-            body["name"] = name
-        if labels:
-            body["labels"] = dict(labels)
-        if materialize is not None:
-            body["materialize"] = materialize
-        return json_object(
-            self.request("POST", "/v1/queries", json=body, repeatable=name is not None)
+        body = operations.registration(
+            sql, params=params, name=name, labels=labels, materialize=materialize
         )
+        return self.run(operations.register(body))
 
     def register_many(
         self, registrations: Iterable[Mapping[str, object]], *, describe: bool = True
@@ -140,32 +117,32 @@ class PsoupClient(Caller):
 
     def query(self, query_id: str) -> JsonObject:
         """Return a query's description."""
-        return json_object(self.request("GET", _query(query_id)))
+        return self.run(operations.described(query_path(query_id)))
 
     def queries(self, *, label: str | None = None) -> Iterator[JsonObject]:
         """Yield the description of every query, or of those with a label, `key:value`."""
         path = "/v1/queries" + ("" if label is None else f"?label={quote(label, safe='')}")
-        return self._listed(path, "queries")
+        return self.listed(path, "queries")
 
     def remove(self, query_id: str) -> None:
         """Remove a query."""
-        self.request("DELETE", _query(query_id))
+        self.run(operations.remove(query_id))
 
     def invoke(self, query_id: str, **parameters: str | int) -> JsonObject:
         """Return one page of a query's answer, as the service's envelope."""
-        path = f"{_query(query_id)}/results"
-        return json_object(self.request("GET", path, params=parameters))
+        path = f"{query_path(query_id)}/results"
+        return json_object(self.request(get(path, parameters)))
 
-    def pages(self, query_id: str, **parameters: str | int) -> Iterator[httpx.Response]:
+    def pages(self, query_id: str, **parameters: str | int) -> Iterator[Answer]:
         """Yield every page of one answer, in any format. All pages belong to one seq and instant."""
-        path = f"{_query(query_id)}/results"
-        answer = self.request("GET", path, params=parameters)
+        path = f"{query_path(query_id)}/results"
+        answer = self.request(get(path, parameters))
         while True:
             yield answer
             following = following_page(answer)
             if following is None:
                 return
-            answer = self.request("GET", following)
+            answer = self.request(get(following))
 
     def answer_pages(self, query_id: str, **parameters: str | int) -> JsonObject:
         """Return the envelope of a query's answer, with `pages`: the addresses of all of its pages, `limit` rows each.
@@ -179,7 +156,7 @@ class PsoupClient(Caller):
         """Yield the rows of one page as Arrow IPC streams: one stream, or several if its bytes are too many for one."""
         following: str | None = address
         while following is not None:
-            answer = self.request("GET", following, headers={"Accept": ARROW_STREAM})
+            answer = self.request(get(following, accept=ARROW_STREAM))
             yield answer.content
             following = following_page(answer)
 
@@ -192,11 +169,16 @@ class PsoupClient(Caller):
 
         If the answer is lost, the rows are staged again. The service drops parts that no commit names in time.
         """
-        headers = {"Content-Type": content_type}
-        if encoding is not None:
-            headers["Content-Encoding"] = encoding
+        path = f"{stream_path(stream)}/stages"
         return json_object(
-            self.request("POST", f"{_stream(stream)}/stages", content=body, headers=headers)
+            self.request(
+                Request(
+                    method="POST",
+                    path=path,
+                    content=body,
+                    headers=content_headers(content_type, encoding),
+                )
+            )
         )
 
     def commit(self, txn: Txn, stages: Sequence[str]) -> JsonObject:
@@ -206,11 +188,11 @@ class PsoupClient(Caller):
         the receipt says that an earlier commit had stored them.
         """
         body = {"app": txn.app, "version": txn.version, "stages": list(stages)}
-        return json_object(self.request("POST", "/v1/commits", json=body))
+        return json_object(self.request(with_json("POST", "/v1/commits", body)))
 
     def discard(self, stage: str) -> None:
         """Drop a staged part. Does nothing to a part that was committed."""
-        self.request("DELETE", f"/v1/stages/{quote(stage, safe='')}")
+        self.request(Request(method="DELETE", path=f"/v1/stages/{quote(stage, safe='')}"))
 
     # --- Batches for an archive -------------------------------------------------------------------
 
@@ -222,7 +204,9 @@ class PsoupClient(Caller):
         """
         position = {"through": through} if gen is None else {"through": through, "gen": gen}
         try:
-            return json_object(self.request("PUT", f"{_stream(stream)}/archive", json=position))
+            return json_object(
+                self.request(with_json("PUT", f"{stream_path(stream)}/archive", position))
+            )
         except ServiceProblem as problem:
             if problem.problem == "gen-differs":
                 raise GenerationChangedError(problem.detail) from problem
@@ -230,23 +214,23 @@ class PsoupClient(Caller):
 
     def held(self, stream: str) -> JsonObject | None:
         """Return a stream's hold: `through`, `held_batches`, `held_bytes`; None: the stream has no hold."""
-        return self._found(f"{_stream(stream)}/archive")
+        return self.run(operations.found(f"{stream_path(stream)}/archive"))
 
     def unhold(self, stream: str) -> None:
         """Release a stream's hold."""
-        self.request("DELETE", f"{_stream(stream)}/archive")
+        self.request(Request(method="DELETE", path=f"{stream_path(stream)}/archive"))
 
     def batch_list(
         self, stream: str, *, after: int = 0, limit: int = limits.LIST_ROWS_MAX
     ) -> JsonObject:
         """Return the first page of a stream's batches past `after`: `gen`, `seq` of its end, `batches`."""
         params = {"after": after, "limit": limit}
-        return json_object(self.request("GET", f"{_stream(stream)}/batches", params=params))
+        return json_object(self.request(get(f"{stream_path(stream)}/batches", params)))
 
     def batches(self, stream: str, *, after: int = 0) -> Iterator[JsonObject]:
         """Yield `seq` and `bytes` of each of a stream's batches past `after`, ascending."""
-        path = f"{_stream(stream)}/batches?after={after}&limit={limits.LIST_ROWS_MAX}"
-        return self._listed(path, "batches")
+        path = f"{stream_path(stream)}/batches?after={after}&limit={limits.LIST_ROWS_MAX}"
+        return self.listed(path, "batches")
 
     def batch(self, stream: str, seq: int, *, gen: int | None = None) -> bytes | None:
         """Return one batch as an Arrow IPC stream with `_id`, `_seq` and `_arrival`; None: no such batch.
@@ -255,12 +239,12 @@ class PsoupClient(Caller):
             GenerationChangedError: the service's generation is not `gen`.
         """
         try:
-            answer = self.request("GET", f"{_stream(stream)}/batches/{seq}")
+            answer = self.request(get(f"{stream_path(stream)}/batches/{seq}"))
         except ServiceProblem as problem:
             if problem.problem == "not-found":
                 return None
             raise
-        check_generation(gen, int(answer.headers["Psoup-Gen"]))
+        check_generation(gen, int(answer.headers["psoup-gen"]))
         return answer.content
 
     # --- Archive answers --------------------------------------------------------------------------
@@ -274,7 +258,7 @@ class PsoupClient(Caller):
         Those in the state `queued` may be claimed: they were never claimed, or their claim was not renewed in time.
         """
         params = {} if state is None else {"state": state}
-        listed = json_object(self.request("GET", "/v1/histories", params=params))
+        listed = json_object(self.request(get("/v1/histories", params)))
         return list(listed["histories"])
 
     def claim_archive_answer(
@@ -299,38 +283,25 @@ class PsoupClient(Caller):
         self, answer_id: str, worker: str, number: int, body: bytes, *, encoding: str | None = None
     ) -> None:
         """Send one part of the rows, an Arrow IPC stream. It replaces a part of the same number."""
-        headers = {"Content-Type": ARROW_STREAM, WORKER_HEADER: worker}
-        if encoding is not None:
-            headers["Content-Encoding"] = encoding
+        headers = {**content_headers(ARROW_STREAM, encoding), WORKER_HEADER: worker}
         path = f"{_archive_answer(answer_id)}/parts/{number}"
-        self.request("PUT", path, content=body, headers=headers)
+        self.request(Request(method="PUT", path=path, content=body, headers=headers))
 
     # --- The service ------------------------------------------------------------------------------
 
     def status(self) -> JsonObject:
         """Return the service's figures."""
-        return json_object(self.request("GET", "/v1/status"))
+        return self.run(operations.described("/v1/status"))
 
     def ready(self) -> bool:
         """Return whether the service says that it is ready; False if nothing answers."""
-        try:
-            return bool(self._http.get("/readyz").status_code == httpx.codes.OK)
-        except httpx.TransportError:
-            return False
-
-    def _found(self, path: str) -> JsonObject | None:
-        """Return the JSON object at a path; None: the service knows none there."""
-        try:
-            return json_object(self.request("GET", path))
-        except ServiceProblem as problem:
-            if problem.problem == "not-found":
-                return None
-            raise
+        outcome = self.attempt(get("/readyz"))
+        return isinstance(outcome, Answer) and outcome.is_success
 
     def _report(self, answer_id: str, worker: str, **members: object) -> JsonObject:
         """Report the state of an archive answer; return its record."""
         body = {"worker": worker, **members}
-        return json_object(self.request("POST", _archive_answer(answer_id), json=body))
+        return json_object(self.request(with_json("POST", _archive_answer(answer_id), body)))
 
     def _register_body(self, body: Sequence[bytes], *, describe: bool) -> list[JsonObject]:
         """Register the lines of one body; return one outcome for each."""
@@ -338,26 +309,28 @@ class PsoupClient(Caller):
         headers = {"Content-Type": NDJSON}
         outcomes: list[JsonObject] = [{}] * len(body)
         pending = list(range(len(body)))
-        attempt, started_s = 0, self._retry.clock()
+        attempt, started_s = 0, self.policy.clock()
         while True:
             content = b"".join(body[index] for index in pending)
             answer = self.request(
-                "POST",
-                "/v1/batch/queries",
-                repeatable=False,
-                params=params,
-                content=content,
-                headers=headers,
+                Request(
+                    method="POST",
+                    path="/v1/batch/queries",
+                    repeatable=False,
+                    params=params,
+                    content=content,
+                    headers=headers,
+                )
             )
             for index, line in zip(pending, _lines(answer), strict=True):
                 outcomes[index] = line
             again = [index for index in pending if _is_retryable(outcomes[index])]
             if len(again) < len(pending):
-                attempt, started_s = 0, self._retry.clock()
-            pause_s = self._retry.pause_s(attempt, None)
-            if not again or self._retry.clock() + pause_s > started_s + self._retry.budget_s:
+                attempt, started_s = 0, self.policy.clock()
+            pause_s = self.policy.pause_s(attempt, None)
+            if not again or self.policy.clock() + pause_s > started_s + self.policy.budget_s:
                 return outcomes
-            self._retry.sleep(pause_s)
+            self.sleep(pause_s)
             pending, attempt = again, attempt + 1
 
 
@@ -371,19 +344,11 @@ def check_generation(expected: int | None, gen: int) -> None:
         )
 
 
-def _stream(name: str) -> str:
-    return f"/v1/streams/{quote(name, safe='')}"
-
-
-def _query(query_id: str) -> str:
-    return f"/v1/queries/{quote(query_id, safe='')}"
-
-
 def _archive_answer(answer_id: str) -> str:
     return f"/v1/histories/{quote(answer_id, safe='')}"
 
 
-def _lines(answer: httpx.Response) -> list[JsonObject]:
+def _lines(answer: Answer) -> list[JsonObject]:
     return [orjson.loads(line) for line in answer.content.splitlines()]
 
 

@@ -1,0 +1,133 @@
+"""The calls of the service that every kind of client makes, as operations: each is written here once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+from psoup.client.errors import ServiceProblem
+from psoup.client.messages import (
+    JsonObject,
+    Operation,
+    Request,
+    following_page,
+    get,
+    json_object,
+    with_json,
+)
+
+QUERIES: Final = "/v1/queries"
+STREAMS: Final = "/v1/streams"
+
+
+@dataclass(frozen=True, slots=True)
+class Txn:
+    """The name and version under which a producer sends a batch: the service stores each pair once."""
+
+    app: str
+    version: int
+
+
+def stream_path(name: str) -> str:
+    """Return the path of a stream."""
+    return f"{STREAMS}/{quote(name, safe='')}"
+
+
+def query_path(query_id: str) -> str:
+    """Return the path of a query."""
+    return f"{QUERIES}/{quote(query_id, safe='')}"
+
+
+def described(path: str) -> Operation[JsonObject]:
+    """Return the JSON object at a path."""
+    return json_object((yield get(path)))
+
+
+def found(path: str) -> Operation[JsonObject | None]:
+    """Return the JSON object at a path; None: the service knows none there."""
+    try:
+        return json_object((yield get(path)))
+    except ServiceProblem as problem:
+        if problem.problem == "not-found":
+            return None
+        raise
+
+
+def listed(path: str, member: str) -> Operation[list[JsonObject]]:
+    """Return the objects of all pages of a list."""
+    objects: list[JsonObject] = []
+    following: str | None = path
+    while following is not None:
+        answer = yield get(following)
+        objects += json_object(answer)[member]
+        following = following_page(answer)
+    return objects
+
+
+def declare(stream: str, definition: Mapping[str, object]) -> Operation[tuple[JsonObject, bool]]:
+    """Declare a stream; return its description and whether it is new."""
+    answer = yield with_json("PUT", stream_path(stream), definition)
+    return json_object(answer), answer.status == HTTPStatus.CREATED
+
+
+def drop(stream: str, *, cascade: bool) -> Operation[None]:
+    """Drop a stream; with `cascade` also the queries over it."""
+    params = {"cascade": "true"} if cascade else {}
+    yield Request(method="DELETE", path=stream_path(stream), params=params)
+
+
+def append(
+    stream: str, body: bytes, *, content_type: str, txn: Txn | None, encoding: str | None = None
+) -> Operation[JsonObject]:
+    """Append one batch of rows; return the service's receipt.
+
+    With a `txn` the request is repeated until the service confirms or refuses it. Without one it is repeated
+    only after answers that say nothing was stored.
+    """
+    headers = content_headers(content_type, encoding)
+    if txn is not None:
+        headers["Psoup-Txn-App"] = txn.app
+        headers["Psoup-Txn-Version"] = str(txn.version)
+    answer = yield Request(
+        method="POST",
+        path=f"{stream_path(stream)}/rows",
+        content=body,
+        headers=headers,
+        repeatable=txn is not None,
+    )
+    return json_object(answer)
+
+
+def content_headers(content_type: str, encoding: str | None) -> dict[str, str]:
+    """Return the headers that describe a body."""
+    headers = {"Content-Type": content_type}
+    return headers if encoding is None else {**headers, "Content-Encoding": encoding}
+
+
+def registration(
+    sql: str,
+    *,
+    params: Mapping[str, object] | None = None,
+    name: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    materialize: str | None = None,
+) -> JsonObject:
+    """Return the body that registers a query; what is None or empty is left out."""
+    members = {
+        "params": dict(params or {}),
+        "name": name,
+        "labels": dict(labels or {}),
+        "materialize": materialize,
+    }
+    return {"sql": sql} | {key: value for key, value in members.items() if value not in (None, {})}
+
+
+def register(body: Mapping[str, object]) -> Operation[JsonObject]:
+    """Register a query; return its description. It is surely repeatable only with a name."""
+    return json_object((yield with_json("POST", QUERIES, body, repeatable="name" in body)))
+
+
+def remove(query_id: str) -> Operation[None]:
+    """Remove a query."""
+    yield Request(method="DELETE", path=query_path(query_id))

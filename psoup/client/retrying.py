@@ -1,0 +1,146 @@
+"""Which requests are repeated, how often, and after which pauses.
+
+What the contract calls retryable is repeated and nothing else; `Retry-After` is honoured; it ends when the budget of
+waiting is spent. A request that must not happen twice (rows without a transaction, a query without a name) is repeated
+only after answers that say nothing was stored.
+"""
+
+import random
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from psoup.client.errors import PsoupError, ServiceProblem, ServiceUnreachableError
+from psoup.client.messages import (
+    Answer,
+    Operation,
+    Outcome,
+    Pause,
+    Request,
+    Unreached,
+    problem_body,
+    refused,
+)
+
+T = TypeVar("T")
+
+RETRY_BUDGET_S: Final = 30.0
+RETRY_FIRST_S: Final = 0.1
+RETRY_LONGEST_S: Final = 5.0
+_NOTHING_STORED: Final = frozenset({429, 503})
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to retry. `clock` returns seconds and `random` a number in [0, 1); tests pass their own.
+
+    A service that never answered is not waited for, unless `from_the_start`: its address is more likely wrong than
+    slow. A job, though, outlives restarts of its service.
+    """
+
+    budget_s: float = RETRY_BUDGET_S
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random.random
+    from_the_start: bool = False
+
+    def pause_s(self, attempt: int, retry_after: str | None) -> float:
+        """Return the pause before attempt `attempt` + 1: no shorter than `Retry-After`, else one that doubles.
+
+        Pauses are drawn, so that clients that failed together do not come back together: from half of the doubling one
+        on, and up to a quarter past `Retry-After`.
+        """
+        drawn = self.random()
+        own = min(RETRY_FIRST_S * 2.0**attempt, RETRY_LONGEST_S) * (1 - drawn / 2)
+        if retry_after is not None and retry_after.isdecimal():
+            return max(float(retry_after) * (1 + drawn / 4), own)
+        return own
+
+
+def may_repeat(
+    failure: ServiceProblem | ServiceUnreachableError, *, repeatable: bool, answered: bool
+) -> bool:
+    """Return whether another attempt is allowed and may succeed."""
+    if isinstance(failure, ServiceUnreachableError):
+        return repeatable and answered
+    if not failure.retryable:
+        return False
+    return repeatable or (failure.status in _NOTHING_STORED and failure.problem != "commit-unknown")
+
+
+class Attempts:
+    """Turns an operation into single attempts and pauses, for one service, which it remembers to have answered."""
+
+    def __init__(self, url: str, policy: RetryPolicy) -> None:
+        """Nothing has answered yet. `url` stands in messages."""
+        self.policy = policy
+        self._url = url
+        self._answered = False
+
+    def of(self, operation: Operation[T]) -> Generator[Request | Pause, Outcome, T]:
+        """Yield what has to be done for an operation; return its result.
+
+        Raises:
+            ServiceProblem: the service refused, for good or until the last attempt.
+            ServiceUnreachableError: nothing answers.
+        """
+        try:
+            request = next(operation)
+            while True:
+                try:
+                    answer = yield from self._exchange(request)
+                except PsoupError as error:
+                    request = operation.throw(error)
+                else:
+                    request = operation.send(answer)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
+        finally:
+            operation.close()
+
+    def _exchange(self, request: Request) -> Generator[Request | Pause, Outcome, Answer]:
+        policy = self.policy
+        started_s = policy.clock()
+        attempt = 0
+        while True:
+            outcome = yield request
+            if isinstance(outcome, Answer) and outcome.is_success:
+                self._answered = True
+                return outcome
+            failure, retry_after = self._failed(request, outcome)
+            pause_s = policy.pause_s(attempt, retry_after)
+            answered = self._answered or policy.from_the_start
+            if not may_repeat(failure, repeatable=request.repeatable, answered=answered):
+                raise failure
+            if policy.clock() - started_s + pause_s > policy.budget_s:
+                raise failure
+            yield Pause(pause_s)
+            attempt += 1
+
+    def _failed(
+        self, request: Request, outcome: Outcome
+    ) -> tuple[ServiceProblem | ServiceUnreachableError, str | None]:
+        """Return the error of an attempt, with its `Retry-After`."""
+        if isinstance(outcome, Unreached):
+            return unreachable(self._url, outcome, repeatable=request.repeatable), None
+        self._answered = True
+        return refusal(request, outcome), outcome.headers.get("retry-after")
+
+
+def refusal(request: Request, answer: Answer) -> ServiceProblem:
+    """Return the problem of an answer that is no success."""
+    return ServiceProblem(answer.status, problem_body(answer), request=refused(request, answer))
+
+
+def unreachable(
+    url: str, outcome: Unreached, *, repeatable: bool = True
+) -> ServiceUnreachableError:
+    """Return the error of a request without an answer, in sentences."""
+    if not outcome.connected:
+        hint = "Is `psoup serve` running there?"
+    else:
+        hint = "" if repeatable else "It is not known whether the request was carried out."
+    return ServiceUnreachableError(
+        f"The service at {url} does not answer: {outcome.reason}. {hint}".rstrip()
+    )

@@ -1,0 +1,69 @@
+"""What both connections share: the settings of HTTP, a request as it is sent, an answer as it came."""
+
+import ssl
+from typing import Any, Final
+
+import httpx2
+
+from psoup.client.address import checked_token, checked_url, target
+from psoup.client.messages import Answer, Request, Unreached
+
+CONNECT_TIMEOUT_S: Final = 5.0
+ANSWER_TIMEOUT_S: Final = 90.0
+"""Longer than any deadline of the service, which therefore answers first, with a reason."""
+
+
+def settings(url: str, token: str | None) -> dict[str, Any]:
+    """Return the arguments of an HTTP client for a service.
+
+    Raises:
+        AddressError: `url` or `token` is malformed.
+    """
+    headers = {"User-Agent": "psoup"}
+    if token:
+        headers["Authorization"] = f"Bearer {checked_token(token)}"
+    return {
+        "headers": headers,
+        "timeout": httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+        "trust_env": False,  # a proxy of the surroundings has no business between the two
+        "follow_redirects": False,  # psoup answers none, and the token is for this service alone
+        "verify": _certificates(checked_url(url)),
+    }
+
+
+def prepared(
+    client: httpx2.Client | httpx2.AsyncClient, url: str, request: Request
+) -> httpx2.Request:
+    """Return a request as it is sent. Raises ForeignAddressError: it would go elsewhere; nothing was sent."""
+    silence_s = request.silence_s or ANSWER_TIMEOUT_S
+    return client.build_request(
+        request.method,
+        target(url, request.path),
+        params=dict(request.params) if request.params else None,
+        content=request.content,
+        headers=dict(request.headers),
+        timeout=httpx2.Timeout(silence_s, connect=CONNECT_TIMEOUT_S),
+    )
+
+
+def answer_of(came: httpx2.Response, content: bytes) -> Answer:
+    """Return an answer as an operation sees it."""
+    return Answer(
+        status=came.status_code,
+        url=str(came.request.url.copy_with(query=None)),
+        headers={name.lower(): value for name, value in came.headers.items()},
+        content=content,
+        parameters=dict(came.request.url.params),
+        next_link=came.links.get("next", {}).get("url"),
+    )
+
+
+def unreached(error: httpx2.RequestError) -> Unreached:
+    """Return why there is no answer."""
+    connected = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+    return Unreached(str(error).rstrip(".") or type(error).__name__, connected)
+
+
+def _certificates(url: str) -> ssl.SSLContext | bool:
+    """Return the authorities that verify a service's certificate: the system's, or those of SSL_CERT_FILE."""
+    return ssl.create_default_context() if url.lower().startswith("https:") else True
