@@ -5,7 +5,6 @@ Not safe for use by several threads at once.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import quote
 
 import orjson
 
@@ -23,7 +22,7 @@ from psoup.client.messages import (
     json_object,
     with_json,
 )
-from psoup.client.operations import Txn, content_headers, query_path, stream_path
+from psoup.client.operations import Txn, content_headers, query_path, quoted, stream_path
 from psoup.client.registrations import registration_bodies
 from psoup.client.retrying import RetryPolicy, may_repeat
 from psoup.engine import limits
@@ -121,8 +120,7 @@ class PsoupClient(Connection):
 
     def queries(self, *, label: str | None = None) -> Iterator[JsonObject]:
         """Yield the description of every query, or of those with a label, `key:value`."""
-        path = "/v1/queries" + ("" if label is None else f"?label={quote(label, safe='')}")
-        return self.listed(path, "queries")
+        return self.listed(operations.queries_path(label), "queries")
 
     def remove(self, query_id: str) -> None:
         """Remove a query."""
@@ -192,7 +190,7 @@ class PsoupClient(Connection):
 
     def discard(self, stage: str) -> None:
         """Drop a staged part. Does nothing to a part that was committed."""
-        self.request(Request(method="DELETE", path=f"/v1/stages/{quote(stage, safe='')}"))
+        self.request(Request(method="DELETE", path=f"/v1/stages/{quoted(stage)}"))
 
     # --- Batches for an archive -------------------------------------------------------------------
 
@@ -327,7 +325,7 @@ class PsoupClient(Connection):
             again = [index for index in pending if _is_retryable(outcomes[index])]
             if len(again) < len(pending):
                 attempt, started_s = 0, self.policy.clock()
-            pause_s = self.policy.pause_s(attempt, None)
+            pause_s = self.policy.pause_s(attempt)
             if not again or self.policy.clock() + pause_s > started_s + self.policy.budget_s:
                 return outcomes
             self.sleep(pause_s)
@@ -345,7 +343,7 @@ def check_generation(expected: int | None, gen: int) -> None:
 
 
 def _archive_answer(answer_id: str) -> str:
-    return f"/v1/histories/{quote(answer_id, safe='')}"
+    return f"/v1/histories/{quoted(answer_id)}"
 
 
 def _lines(answer: Answer) -> list[JsonObject]:

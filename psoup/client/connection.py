@@ -1,7 +1,7 @@
 """`Connection`: carries operations out, one after the other. All requests of a program that waits go here."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from types import TracebackType
 from typing import Self, TypeVar
@@ -99,7 +99,7 @@ class Connection:
         finally:
             attempts.close()
 
-    def follow(self, following: Following[N]) -> Iterator[N]:
+    def follow(self, following: Following[N]) -> Generator[N]:
         """Carry out steps for as long as there are any, and yield the news."""
         with closing(following), _Stream(self) as stream:
             try:

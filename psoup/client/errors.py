@@ -27,6 +27,24 @@ class AddressError(PsoupError):
     code = "address"
 
 
+class MissingPackageError(PsoupError):
+    """A package that psoup does not bring is not installed; the message says how to install it."""
+
+    code = "missing-package"
+
+    def __init__(self, package: str) -> None:
+        """Name the package."""
+        super().__init__(
+            f"{package} is not installed: `pip install {package}`, or take the answer by .arrow() or .rows()."
+        )
+
+
+class MirrorError(PsoupError):
+    """A mirror's file is none, or is that of another query; the message says which."""
+
+    code = "mirror"
+
+
 class ServiceUnreachableError(PsoupError):
     """The service does not answer, or not in time."""
 
@@ -62,12 +80,18 @@ class ServiceProblem(PsoupError):  # noqa: N818 - named after what it carries, a
     code = "service-problem"
 
     def __init__(
-        self, status: int, body: Mapping[str, object], *, request: ProblemRequest | None = None
+        self,
+        status: int,
+        body: Mapping[str, object],
+        *,
+        request: ProblemRequest | None = None,
+        retry_after: str | None = None,
     ) -> None:
-        """Keep the HTTP status, the members of the problem body, and the request where it is known."""
+        """Keep status, members of the problem body, and where they are known the request and the header."""
         self.status = status
         self.body = body
         self.request = request or ProblemRequest()
+        self.retry_after = retry_after
         super().__init__(f"{status} {self.problem}: {self.detail}")
 
     @property
@@ -79,6 +103,12 @@ class ServiceProblem(PsoupError):  # noqa: N818 - named after what it carries, a
     def detail(self) -> str:
         """Return the sentence of the problem, or the name of its status."""
         return str(self.body.get("detail") or self.body.get("title") or _phrase(self.status))
+
+    @property
+    def retry_after_s(self) -> float:
+        """Return the seconds for which the service asks to wait; 0: it asks for none."""
+        is_seconds = self.retry_after is not None and self.retry_after.isdecimal()
+        return float(self.retry_after or 0) if is_seconds else 0.0
 
     @property
     def retryable(self) -> bool:
@@ -95,7 +125,7 @@ class GenerationChangedError(PsoupError):
     code = "history-changed"
 
 
-RETRYABLE_STATUSES = frozenset({408, 429, 500, 503, 507})
+RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504, 507})
 """Statuses after which the same request may succeed, unless the body says otherwise."""
 
 

@@ -108,10 +108,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Unreached:
-    """No answer came. `connected`: the request may have been carried out nevertheless."""
+    """No answer came, or not all of it.
+
+    Attributes:
+        reason: what went wrong.
+        connected: whether the request may have been carried out nevertheless.
+        silent: whether the service said nothing for too long.
+    """
 
     reason: str
     connected: bool
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """The calls of the service that every kind of client makes, as operations: each is written here once."""
 
+import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
-from psoup.client.errors import ServiceProblem
+from psoup.client.errors import DefinitionError, ServiceProblem
 from psoup.client.messages import (
     JsonObject,
     Operation,
@@ -17,6 +19,7 @@ from psoup.client.messages import (
     with_json,
 )
 
+HANDLE: Final = re.compile("q_[0-9A-Za-z]{22}")
 QUERIES: Final = "/v1/queries"
 STREAMS: Final = "/v1/streams"
 
@@ -29,14 +32,24 @@ class Txn:
     version: int
 
 
+def quoted(text: str) -> str:
+    """Return a text as one part of an address."""
+    return quote(text, safe="")
+
+
 def stream_path(name: str) -> str:
     """Return the path of a stream."""
-    return f"{STREAMS}/{quote(name, safe='')}"
+    return f"{STREAMS}/{quoted(name)}"
 
 
 def query_path(query_id: str) -> str:
     """Return the path of a query."""
-    return f"{QUERIES}/{quote(query_id, safe='')}"
+    return f"{QUERIES}/{quoted(query_id)}"
+
+
+def queries_path(label: str | None) -> str:
+    """Return where the queries are listed."""
+    return QUERIES if label is None else f"{QUERIES}?label={quoted(label)}"
 
 
 def described(path: str) -> Operation[JsonObject]:
@@ -112,6 +125,7 @@ def registration(
     name: str | None = None,
     labels: Mapping[str, str] | None = None,
     materialize: str | None = None,
+    ttl: str | None = None,
 ) -> JsonObject:
     """Return the body that registers a query; what is None or empty is left out."""
     members = {
@@ -119,6 +133,7 @@ def registration(
         "name": name,
         "labels": dict(labels or {}),
         "materialize": materialize,
+        "ttl": ttl,
     }
     return {"sql": sql} | {key: value for key, value in members.items() if value not in (None, {})}
 
@@ -126,6 +141,27 @@ def registration(
 def register(body: Mapping[str, object]) -> Operation[JsonObject]:
     """Register a query; return its description. It is surely repeatable only with a name."""
     return json_object((yield with_json("POST", QUERIES, body, repeatable="name" in body)))
+
+
+def looked_up(given: str) -> Operation[JsonObject]:
+    """Return the description of the query with this handle or name. Cost: for a name, one list of all queries.
+
+    Raises:
+        DefinitionError: no query has the name, and handles look otherwise.
+        ServiceProblem: `not-found`: no query has the handle.
+    """
+    if HANDLE.fullmatch(given):
+        return json_object((yield get(query_path(given))))
+    queries = yield from listed(QUERIES, "queries")
+    named = {one["name"]: one for one in queries if one.get("name")}
+    if given in named:
+        return named[given]
+    near = difflib.get_close_matches(given, named, n=1)
+    meant = f" Did you mean {near[0]}?" if near else ""
+    raise DefinitionError(
+        f"No query is called {given!r}, and it is not a handle, which is q_ and 22 letters and digits.{meant} `psoup queries` lists names"
+        " and handles."
+    )
 
 
 def remove(query_id: str) -> Operation[None]:

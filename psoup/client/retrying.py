@@ -28,6 +28,7 @@ T = TypeVar("T")
 RETRY_BUDGET_S: Final = 30.0
 RETRY_FIRST_S: Final = 0.1
 RETRY_LONGEST_S: Final = 5.0
+_ERRORS_NOTED: Final = 5
 _NOTHING_STORED: Final = frozenset({429, 503})
 
 
@@ -44,17 +45,15 @@ class RetryPolicy:
     random: Callable[[], float] = random.random
     from_the_start: bool = False
 
-    def pause_s(self, attempt: int, retry_after: str | None) -> float:
-        """Return the pause before attempt `attempt` + 1: no shorter than `Retry-After`, else one that doubles.
+    def pause_s(self, attempt: int, asked_s: float = 0.0) -> float:
+        """Return the pause before attempt `attempt` + 1: no shorter than the service asks for, else one that doubles.
 
         Pauses are drawn, so that clients that failed together do not come back together: from half of the doubling one
-        on, and up to a quarter past `Retry-After`.
+        on, and up to a quarter past what the service asks for.
         """
         drawn = self.random()
         own = min(RETRY_FIRST_S * 2.0**attempt, RETRY_LONGEST_S) * (1 - drawn / 2)
-        if retry_after is not None and retry_after.isdecimal():
-            return max(float(retry_after) * (1 + drawn / 4), own)
-        return own
+        return max(asked_s * (1 + drawn / 4), own)
 
 
 def may_repeat(
@@ -108,8 +107,9 @@ class Attempts:
             if isinstance(outcome, Answer) and outcome.is_success:
                 self._answered = True
                 return outcome
-            failure, retry_after = self._failed(request, outcome)
-            pause_s = policy.pause_s(attempt, retry_after)
+            failure = self._failed(request, outcome)
+            asked_s = failure.retry_after_s if isinstance(failure, ServiceProblem) else 0.0
+            pause_s = policy.pause_s(attempt, asked_s)
             answered = self._answered or policy.from_the_start
             if not may_repeat(failure, repeatable=request.repeatable, answered=answered):
                 raise failure
@@ -120,17 +120,29 @@ class Attempts:
 
     def _failed(
         self, request: Request, outcome: Outcome
-    ) -> tuple[ServiceProblem | ServiceUnreachableError, str | None]:
-        """Return the error of an attempt, with its `Retry-After`."""
+    ) -> ServiceProblem | ServiceUnreachableError:
+        """Return the error of an attempt."""
         if isinstance(outcome, Unreached):
-            return unreachable(self._url, outcome, repeatable=request.repeatable), None
+            return unreachable(self._url, outcome, repeatable=request.repeatable)
         self._answered = True
-        return refusal(request, outcome), outcome.headers.get("retry-after")
+        return refusal(request, outcome)
 
 
 def refusal(request: Request, answer: Answer) -> ServiceProblem:
-    """Return the problem of an answer that is no success."""
-    return ServiceProblem(answer.status, problem_body(answer), request=refused(request, answer))
+    """Return the problem of an answer that is no success. Its notes, below a traceback, say where and why."""
+    body = problem_body(answer)
+    problem = ServiceProblem(
+        answer.status,
+        body,
+        request=refused(request, answer),
+        retry_after=answer.headers.get("retry-after"),
+    )
+    for member in ("excerpt", "hint"):
+        if isinstance(body.get(member), str):
+            problem.add_note(body[member])
+    for error in (body.get("errors") or ())[:_ERRORS_NOTED]:
+        problem.add_note(str(error))
+    return problem
 
 
 def unreachable(

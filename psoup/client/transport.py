@@ -61,7 +61,8 @@ def answer_of(came: httpx2.Response, content: bytes) -> Answer:
 def unreached(error: httpx2.RequestError) -> Unreached:
     """Return why there is no answer."""
     connected = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-    return Unreached(str(error).rstrip(".") or type(error).__name__, connected)
+    reason = str(error).rstrip(".") or type(error).__name__
+    return Unreached(reason, connected, silent=isinstance(error, httpx2.ReadTimeout))
 
 
 def _certificates(url: str) -> ssl.SSLContext | bool:

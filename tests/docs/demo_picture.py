@@ -14,8 +14,8 @@ from rich.console import Console
 
 from psoup.app.cli.demo.run import TURN_S, Demo
 from psoup.app.cli.demo.screen import screen
-from psoup.app.cli.demo.service import service_process
 from psoup.client.calls import PsoupClient
+from psoup.client.own_service import service_process
 from psoup.engine.clock import SystemClock
 from tests.docs.blocks import ROOT
 

@@ -19,9 +19,9 @@ from rich.live import Live
 from psoup.app.cli.demo.queries import DemoQuery, demo_queries
 from psoup.app.cli.demo.readings import SCHEMA, STREAM, readings
 from psoup.app.cli.demo.screen import Frame, Late, Shown, overview, screen, tables
-from psoup.app.cli.demo.service import service_process
 from psoup.app.cli.terminal.output import QUIET, standard_output
 from psoup.client.calls import ARROW_STREAM, PsoupClient
+from psoup.client.own_service import service_process
 from psoup.engine.clock import Clock, SystemClock
 from psoup.engine.limits import SECOND_US
 from psoup.engine.tuples.arrow import encode_batch

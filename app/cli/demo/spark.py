@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.text import Text
 
 from psoup.app.cli.demo.readings import ROOMS, SCHEMA, STREAM, TICK_US, readings
-from psoup.app.cli.demo.service import service_process
 from psoup.app.cli.terminal.output import ACCENT, QUIET, plain_table, standard_output
 from psoup.app.cli.terminal.pipeline import micro_batch
 from psoup.client.calls import PsoupClient
+from psoup.client.own_service import service_process
 from psoup.engine.limits import SECOND_US
 from psoup.pipeline.definition import definition_body
 from psoup.pipeline.spark.round_trip import ComparedQuery, RoundTrip, Verdict

@@ -1,0 +1,69 @@
+"""Sends rows so that each batch is stored once, however often it has to be sent."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from psoup.client import operations
+from psoup.client.errors import PsoupError
+from psoup.client.messages import JsonObject, Operation
+from psoup.client.operations import Txn
+from psoup.client.rows import Batch
+from psoup.client.writers import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the service says of appended rows.
+
+    Attributes:
+        accepted: rows that were stored by this call.
+        duplicate: whether some were stored before: an answer had been lost, or the same `txn` was given again.
+        seq: the position of the last batch: every answer from it on shows all rows.
+        now: the stream's NOW; None: it has a time column and no row yet.
+        warnings: what looks like a mistake in rows that were stored as sent.
+    """
+
+    accepted: int
+    duplicate: bool
+    seq: int
+    now: str | None
+    warnings: tuple[JsonObject, ...] = ()
+
+
+def appended(
+    stream: str, batches: Iterable[Batch], writer: Writer, txn: Txn | None
+) -> Operation[Receipt]:
+    """Append batches one after the other, each whole or not at all.
+
+    Args:
+        stream: its name.
+        batches: of the rows.
+        writer: names the batches where no `txn` is given.
+        txn: the name and version of the first batch; the next ones count on.
+
+    Raises:
+        DefinitionError: the rows cannot be sent; batches before were.
+        ServiceProblem: the service refused a batch; those before it are stored. A note says how many rows these have.
+        ServiceUnreachableError: nothing answers. A note says how to send the same rows again, each once.
+    """
+    first = txn or writer.next()
+    accepted, duplicate, warnings = 0, False, []
+    receipt: JsonObject = {}
+    for number, batch in enumerate(batches):
+        named = Txn(first.app, first.version + number)
+        if txn is None:
+            writer.advance(named.version)
+        try:
+            receipt = yield from operations.append(
+                stream, batch.content, content_type=batch.content_type, txn=named
+            )
+        except PsoupError as error:
+            error.add_note(
+                f"{batch.first_row:,} rows before this batch are stored; whether this batch is may be unknown. To send the"
+                f" same rows again, each once: append(rows, txn=psoup.Txn({first.app!r}, {first.version}))."
+            )
+            raise
+        accepted += receipt["accepted"]
+        duplicate = duplicate or receipt["duplicate"]
+        warnings += receipt.get("warnings", ())
+    return Receipt(accepted, duplicate, receipt["seq"], receipt["now"], tuple(warnings))
