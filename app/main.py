@@ -53,6 +53,7 @@ from psoup.app.routes import (
     archive_answers as histories,
     batches,
     health,
+    llms,
     queries,
     staging,
     streams,
@@ -84,6 +85,7 @@ ENDPOINTS = (
     *sync.ENDPOINTS,
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
+    *llms.ENDPOINTS,
 )
 
 

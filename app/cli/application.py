@@ -15,6 +15,7 @@ from psoup.app.cli.define import declare, drop, register
 from psoup.app.cli.follow import follow
 from psoup.app.cli.key import key
 from psoup.app.cli.load import load
+from psoup.app.cli.mcp import mcp
 from psoup.app.cli.one_text import OneTextCommand
 from psoup.app.cli.pipeline import pipeline
 from psoup.app.cli.query import invoke, query
@@ -336,7 +337,21 @@ def fsck(
 
 COMMANDS = (
     *(serve, engine, api, fsck, demo),
-    *(declare, load, drop, register, query, invoke, follow, streams, queries, status, remove, key),
+    *(
+        declare,
+        load,
+        drop,
+        register,
+        query,
+        invoke,
+        follow,
+        streams,
+        queries,
+        status,
+        remove,
+        key,
+        mcp,
+    ),
 )
 for command in COMMANDS:
     application.command(cls=OneTextCommand if command in (register, query) else None)(command)

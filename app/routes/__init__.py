@@ -5,5 +5,5 @@ list, drop), `stream_names` (what was meant by a name that is not declared), `re
 checked), `tuples` (rows in), `staging` (parts and commits), `registration` (bind, submit, describe), `queries`
 (register, list, remove), `batch_queries` (many at once), `results` (invoking), `list_pages` (pages of lists),
 `batches` (the log for an archive), `archive_answers` (for the job that computes them), `health` (readiness,
-figures, limits).
+figures, limits), `llms` (the contract in a page for language models).
 """

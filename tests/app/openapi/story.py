@@ -186,6 +186,7 @@ _OPERATED: Final = (
     Step("metrics", "all", "The meters", "GET", "/metrics", 200),
     Step("status", "figures", "The figures", "GET", "/v1/status", 200),
     Step("limits", "limits", "The limits", "GET", "/v1/limits", 200),
+    Step("llms", "page", "The page", "GET", "/llms.txt", 200),
     Step("remove_query", "dear", "Remove it", "DELETE", "/v1/queries/{query}", 204),
     Step("drop_stream", "cascade", "With its queries", "DELETE", TRADES, 204, query={"cascade": "true"}),
 )  # fmt: skip
