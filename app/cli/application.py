@@ -16,6 +16,7 @@ from psoup.app.cli.define import declare, drop, register
 from psoup.app.cli.follow import follow
 from psoup.app.cli.key import key
 from psoup.app.cli.load import load
+from psoup.app.cli.mcp import mcp
 from psoup.app.cli.one_text import OneTextCommand
 from psoup.app.cli.pipeline import pipeline
 from psoup.app.cli.query import invoke, query
@@ -338,7 +339,7 @@ def fsck(
 COMMANDS = (
     *(serve, engine, api, fsck, demo),
     *(declare, load, drop, validate, register, query, invoke, explain, follow),
-    *(streams, queries, status, remove, key),
+    *(streams, queries, status, remove, key, mcp),
 )
 for command in COMMANDS:
     application.command(cls=OneTextCommand if command in (validate, register, query) else None)(

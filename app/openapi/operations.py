@@ -228,6 +228,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _OPERATIONS,
         "Answers every limit by its name, those in force by settings, and how much is used.",
     ),
+    "llms": Operation(
+        _OPERATIONS,
+        "Answers the contract in a page, with three requests to begin with, for language models and for people in a"
+        " hurry: [llmstxt.org](https://llmstxt.org) says how such a page is made.",
+    ),
 }
 """By operation id."""
 PATH_PARAMETERS: Final[Mapping[str, str]] = {

@@ -8,5 +8,6 @@ meant), `query_changes` (by name, by label), `batch_queries` (many at once), `va
 registered), `results` (invoking), `explanations` (why a row is answered), `matches` (which queries a row hits),
 `asked_rows` (rows that are not stored), `samples` (the latest rows), `list_pages` (pages of lists), `batches` (the log
 for an archive), `archive_answers` (for the job that computes them), `health` (readiness, figures, limits), `top` (the
-queries that cost most), `pages` (how pages and their files are answered).
+queries that cost most), `llms` (the contract in a page for language models), `pages` (how pages and their files are
+answered).
 """

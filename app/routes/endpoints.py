@@ -8,6 +8,7 @@ from psoup.app.routes import (
     batches,
     explanations,
     health,
+    llms,
     matches,
     queries,
     samples,
@@ -36,4 +37,5 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
     *top.ENDPOINTS,
+    *llms.ENDPOINTS,
 )

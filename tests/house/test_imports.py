@@ -32,8 +32,9 @@ def test_third_party_imports_are_declared_dependencies(folder):
     declared = _distributions(PYPROJECT["project"]["dependencies"])
     if folder in {"pipeline", "pyspark_psoup"}:
         declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["spark"])
-    if folder == "psoup":  # the client's frames
+    if folder == "psoup":  # the client's frames, the protocol of agents
         declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["frames"])
+        declared |= _distributions(PYPROJECT["project"]["optional-dependencies"]["mcp"])
     undeclared = [
         f"{tree.place(path, line)}: {module} is not among the dependencies"
         for path in tree.python_files(folder)

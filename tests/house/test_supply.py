@@ -81,11 +81,18 @@ def test_floors_are_what_is_tested():
         assert floor_of(requirement) <= oldest
 
 
-def test_no_reader_of_multipart_forms_is_installed():
-    """No forms are read, and python-multipart has a history of holes: nothing may bring it in."""
-    installed = {canonicalize_name(one.name) for one in importlib.metadata.distributions()}
-    for names in (installed, pinned(tree.ROOT / "constraints.txt"), pinned(IMAGE)):
-        assert not {"python-multipart", "multipart"} & set(names)
+def test_no_reader_of_multipart_forms_comes_with_a_service():
+    """No forms are read, and python-multipart has a history of holes: nothing but the extra for agents brings it in."""
+    readers = {"python-multipart", "multipart"}
+    assert not readers & set(pinned(IMAGE))
+    needed_by = {
+        canonicalize_name(one.name)
+        for one in importlib.metadata.distributions()
+        for text in one.requires or ()
+        if canonicalize_name((needed := Requirement(text)).name) in readers
+        and (needed.marker is None or needed.marker.evaluate({"extra": ""}))
+    }
+    assert {"mcp"} == needed_by
 
 
 @pytest.mark.parametrize(("path", "needs"), [(IMAGE, core()), (BUILD, build_needs())])

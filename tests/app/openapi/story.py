@@ -230,6 +230,7 @@ _OPERATED: Final = (
     Step("status", "figures", "The figures", "GET", "/v1/status", 200),
     Step("top_queries", "invoked", "Those invoked most", "GET", "/v1/top", 200, query={"by": "invokes", "limit": "2"}),
     Step("limits", "limits", "The limits", "GET", "/v1/limits", 200),
+    Step("llms", "page", "The page", "GET", "/llms.txt", 200),
     Step("remove_query", "dear", "Remove it", "DELETE", "/v1/queries/{query}", 204),
     Step("drop_stream", "cascade", "With its queries", "DELETE", TRADES, 204, query={"cascade": "true"}),
 )  # fmt: skip

@@ -133,5 +133,5 @@ def test_openapi_names_the_headers_by_which_clients_come_back():
 
 
 def test_openapi_every_endpoint_declares_its_scope():
-    """Only health and readiness are open to all: the rest names the scope a key needs."""
-    assert {"health", "ready"} == {one.name for one in ENDPOINTS if one.scope is None}
+    """Only health, readiness and the page of the contract are open to all: the rest names the scope a key needs."""
+    assert {"health", "ready", "llms"} == {one.name for one in ENDPOINTS if one.scope is None}

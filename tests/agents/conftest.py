@@ -1,0 +1,74 @@
+"""A service as a process, and the ways in which a host reaches an agents' server for it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mcp import StdioServerParameters
+
+from psoup.client.calls import PsoupClient
+from tests.app.real_processes import Process
+
+LEASE_S = 5.0
+COLUMNS = [
+    {"name": "ts", "type": "timestamp"},
+    {"name": "sym", "type": "string"},
+    {"name": "px", "type": "float64"},
+]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service that runs.
+
+    Attributes:
+        token: what its owner may do everything with; None: it asks nobody.
+    """
+
+    url: str
+    token: str | None = None
+
+    def client(self) -> PsoupClient:
+        return PsoupClient(self.url, token=self.token)
+
+    def declare(self, stream: str) -> None:
+        with self.client() as client:
+            client.declare(stream, {"columns": COLUMNS, "time": "ts"})
+
+    def append(self, stream: str, body: str) -> None:
+        """Append rows as CSV: `2026-01-05T10:00:00Z,ACME,41.5`."""
+        with self.client() as client:
+            client.append(stream, f"ts,sym,px\n{body}".encode(), content_type="text/csv")
+
+    def host(self, **environment: str) -> StdioServerParameters:
+        """Return how a host starts the server on standard input and output."""
+        programs = Path(sys.executable).parent
+        return StdioServerParameters(
+            command=str(programs / "psoup"),
+            args=["mcp", "--url", self.url],
+            env={"PATH": os.environ["PATH"], **environment},
+        )
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Yield `psoup serve`, on memory://, which asks nobody for a key."""
+    process = Process(
+        "serve", None, tmp_path_factory.mktemp("service"), lease_s=LEASE_S, settings=SETTINGS
+    )
+    try:
+        process.start()
+        yield Running(str(process.wait_for("listening")["url"]))
+    finally:
+        process.close()
+
+
+SETTINGS = {"store": "memory://", "port": 0}
