@@ -150,7 +150,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         "put_query",
         "Register or replace a query under a name",
         put_query,
-        {200: _DECLARED, 201: _DECLARED, 202: _DECLARED},
+        {200: _DECLARED, 201: _DECLARED, 202: Shown("Committed, not applied by the deadline.")},
         REGISTER,
         parameters=(REPLACE,),
         body=json_body(QueryDefinition),
