@@ -29,7 +29,7 @@ def validate(
     """Look at a query without registering it: its plan, what it would answer, what is wrong."""
     from psoup.app.cli.actions.ask import show_validation
     from psoup.app.cli.actions.pairs import parameters_of
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     params = parameters_of(param or ())
     with PsoupClient(url, token=token) as service:
@@ -49,7 +49,7 @@ def explain(
     """Say why a standing query answers a row, or does not."""
     from psoup.app.cli.actions.ask import show_explanation
     from psoup.app.cli.actions.handles import handle_of
-    from psoup.pipeline.client import PsoupClient
+    from psoup.client.calls import PsoupClient
 
     with PsoupClient(url, token=token) as service:
         show_explanation(service, handle_of(service, handle), row_id, output, now=now)

@@ -221,6 +221,11 @@ class QueryRecord:
     defined_seq: Seq = Seq(0)
     """The operation that replaced its definition last; 0 = it has the one it was registered with."""
 
+    @property
+    def definition_seq(self) -> Seq:
+        """Return the operation that brought the definition it has."""
+        return self.defined_seq or self.seq
+
 
 def clause_sharers(
     key: ClauseKey, clauses: Iterable[ClauseRecord], queries: Iterable[QueryRecord]
