@@ -1,6 +1,7 @@
 """What a program may ask before it registers or appends, and why a row is answered: as docs say it is asked."""
 
 import datetime as dt
+from typing import Any
 
 import httpx2
 import orjson
@@ -31,7 +32,7 @@ def asked(operation, answer):
 
 def test_validation_sends_what_a_registration_would():
     """With the values of parameters; the answer comes as it is."""
-    answer: dict[str, object] = {"canonical": "SELECT 1", "plan": {}, "forecast": None}
+    answer: dict[str, Any] = {"canonical": "SELECT 1", "plan": {}, "forecast": None}
     assert (
         "POST /v1/validate",
         {"sql": "SELECT :a", "params": {"a": 1}},
@@ -62,10 +63,7 @@ def test_row_is_explained_by_its_id_or_by_its_values(now, row, line, body):
 def test_rows_are_matched_without_being_stored():
     """Handles and totals for each row."""
     answer = {"matches": [["q_1"], []], "total": [812, 0]}
-    rows: list[dict[str, object]] = [
-        {"ts": dt.datetime(2026, 1, 5, 10, tzinfo=dt.UTC)},
-        {"ts": NOW},
-    ]
+    rows: list[dict[str, Any]] = [{"ts": dt.datetime(2026, 1, 5, 10, tzinfo=dt.UTC)}, {"ts": NOW}]
     line, body, result = asked(matched("s", rows, 1), answer)
     assert "POST /v1/streams/s/match" == line
     assert 1 == body["limit"]
