@@ -78,10 +78,10 @@ sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim S
 docs: $(VENV)/.installed-dev ## write anew: tables of docs/settings.md, pictures of docs/windows.md, examples of the OpenAPI
 	@$(BIN)/python -m tests.house.settings_tables
 	@$(BIN)/python -m tests.docs.window_pictures
-	@$(BIN)/python -m tests.app.openapi.story
+	@$(BIN)/python -m tests.app.openapi.written_examples
 
 site: $(VENV)/.installed-dev ## build the pages as a site into site/, to be read without a network
-	@$(BIN)/python -m tests.docs.website
+	@$(BIN)/python -m tests.docs.website && echo 'the site is in site/: open site/index.html'
 
 js: $(VENV)/.installed-dev ## build the JavaScript client into clients/js/dist, by node of PATH or of a wheel
 	@cd clients/js && export PATH="$$PATH:$(WHEEL_OF_NODE)/bin" && rm -rf dist \

@@ -36,7 +36,9 @@ def test_every_page_of_the_docs_is_in_the_contents():
     pages = {tree.place(path) for path in tree.project_files() if path.suffix == ".md"}
     listed = [name for names in website.CONTENTS.values() for name in names]
     assert len(listed) == len(set(listed))
-    elsewhere = {name for name in pages if name.startswith("changelog.d/")}
+    elsewhere = {
+        name for name in pages if name.startswith("changelog.d/") or name.endswith(website.TEMPLATE)
+    }
     assert pages - elsewhere == set(listed), "tests/docs/website.py: CONTENTS"
 
 
@@ -80,6 +82,7 @@ def test_link_to_a_file_that_is_not_there_is_refused(tmp_path: Path):
         ("```sh exit=1\nfalse [a](b.md)\n```", "```sh\nfalse [a](b.md)\n```"),
         (r"| `a \|\| b` | or |", "| `a || b` | or |"),
         ("1. one\n   - two", "1. one\n    - two"),
+        ("```sql\n   SELECT\n```", "```sql\n   SELECT\n```"),
         ("[same](#here) [far](https://example.com/)", "[same](#here) [far](https://example.com/)"),
         ("[page](sql.md#joins)", "[page](sql.md#joins)"),
         ("[home](../README.md)", "[home](index.md)"),
@@ -103,7 +106,7 @@ def test_nothing_of_the_site_comes_from_another_host(site: Path):
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: none is on PATH")
 def test_pages_fit_a_phone_and_ask_nobody_else(site: Path):
-    """In a browser no page is wider than its window, every picture is there, and no request leaves the site."""
+    """No page is wider than its window, every picture is there, the search finds, and no request leaves the site."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright: the extra `dev`"
     )
@@ -134,6 +137,12 @@ def look(driver, address):
                 "[...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src)"
             )
         tab.close()
+    tab = browser.new_page()
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(f"{address}/index.html")
+    tab.locator("button.md-search__button").first.click()
+    tab.keyboard.type("hop")
+    tab.get_by_text("Windows that hop").first.wait_for()
     browser.close()
     assert len(asked) > len(LOOKED_AT)
     assert [] == [url for url in asked if not url.startswith((address, "data:"))]

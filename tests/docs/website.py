@@ -17,6 +17,8 @@ from typing import Final
 from tests.docs.blocks import ROOT
 from tests.house import tree
 
+TEMPLATE: Final = "0000-template.md"
+"""Of decisions: it is no page to read."""
 CONTENTS: Final[Mapping[str, Sequence[str]]] = {
     "Begin": (
         "README.md",
@@ -62,7 +64,7 @@ CONTENTS: Final[Mapping[str, Sequence[str]]] = {
         sorted(
             tree.place(path)
             for path in tree.project_files()
-            if path.parent == ROOT / "docs" / "decisions"
+            if path.parent == ROOT / "docs" / "decisions" and path.name != TEMPLATE
         )
     ),
 }
@@ -111,11 +113,16 @@ slugify = {{ object = "pymdownx.slugs.slugify", kwds = {{ case = "lower" }} }}
 
 [project.markdown_extensions.pymdownx.superfences]
 """
-_FENCE = re.compile(r"^```(\S+)[^\n]*$", re.MULTILINE)
-_LINK_OR_CODE = re.compile(
-    r"```.*?^```$|`[^`\n]*`|\]\((?P<target>[^)\s]+)\)", re.DOTALL | re.MULTILINE
+_PIECE = re.compile(
+    r"""
+    ^```(?P<language>\S*)[^\n]*\n(?P<block>.*?)^```$   # a fence and its block
+    | (?P<code>`[^`\n]*`)
+    | \]\((?P<target>[^)\s]+)\)
+    | (?P<indent>^[ ]{3}(?=\S))
+    """,
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-_INDENT_OF_THREE = re.compile(r"^ {3}(?=\S)", re.MULTILINE)
+"""What readers of Markdown take differently, each where it is not inside another."""
 _SHOWN_AS_IT_IS = frozenset({".svg", ".png"})
 Place = PurePosixPath
 
@@ -153,19 +160,22 @@ class Pages:
     def converted(self, page: Place, text: str) -> str:
         """Return a page as Python-Markdown reads it: a language alone at a fence, lists four blanks deep, links led."""
 
-        def led(found: re.Match[str]) -> str:
-            target = found["target"]
-            if target is None and not found[0].startswith("```"):
-                return found[0].replace(r"\|", "|")  # in the code of a table GitHub needs it
-            if target is None or target.startswith("#") or "://" in target:
-                return found[0]
-            name, hash_, anchor = target.partition("#")
-            aim = os.path.normpath(page.parent / name)
-            there = os.path.relpath(self._copied(aim), self.place_of(str(page)).parent)
-            return f"]({there}{hash_}{anchor})"
+        def put(found: re.Match[str]) -> str:
+            if found["block"] is not None:
+                return f"```{found['language']}\n{found['block']}```"
+            if found["code"]:
+                return found["code"].replace(r"\|", "|")  # in a table GitHub needs the backslash
+            return f"]({self._led(page, found['target'])})" if found["target"] else "    "
 
-        text = _LINK_OR_CODE.sub(led, text)
-        return _INDENT_OF_THREE.sub("    ", _FENCE.sub(r"```\1", text))
+        return _PIECE.sub(put, text)
+
+    def _led(self, page: Place, target: str) -> str:
+        """Return where a link of a page leads on the site."""
+        if target.startswith("#") or "://" in target:
+            return target
+        name, hash_, anchor = target.partition("#")
+        place = self._copied(os.path.normpath(page.parent / name))
+        return f"{os.path.relpath(place, self.place_of(str(page)).parent)}{hash_}{anchor}"
 
     def _copied(self, name: str) -> Place:
         """Return the place of what a page links to, and see to it that it is there."""

@@ -1,14 +1,11 @@
 """The examples of the OpenAPI: a story of requests, told to a service, and what it has answered.
 
-`make docs` (`python -m tests.app.openapi.story`) writes them anew, with a clock that stands and handles drawn by
-a seed; `test_examples.py` tells the story to each kind of service and compares.
+`make docs` (`python -m tests.app.openapi.written_examples`) writes them anew, with those of `keyed_story.py`;
+`test_examples.py` tells both stories to each kind of service and compares.
 """
 
-import asyncio
-import dataclasses
 import itertools
-import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,16 +13,11 @@ import httpx2
 import orjson
 
 from psoup.app.http.problems import MEDIA_TYPE
-from psoup.app.openapi.examples import FILE, Example
+from psoup.app.openapi.examples import Example
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON
 from tests.app.archive_job import prices
-from tests.app.support import Api, running
-from tests.house import tree
+from tests.app.support import Api
 
-PAGE: Final = tree.ROOT / "app" / "openapi" / FILE
-SEED: Final = 2002
-INSTANCE: Final = "9f2c4e0d6a1b8c37"
-"""A request id: each request has another one."""
 FIGURES: Final = frozenset({"status", "limits", "metrics"})
 """Operations whose answers differ from service to service."""
 
@@ -237,11 +229,13 @@ _OPERATED: Final = (
 STORY: Final = (*_IN, *_QUERIES, *_REFUSED, *_ARCHIVED, *_OPERATED)
 
 
-async def told(api: Api) -> list[tuple[Step, httpx2.Response, Example]]:
-    """Tell the story, and return each step with its answer and the example that they make."""
+async def told(
+    api: Api, story: Sequence[Step] = STORY
+) -> list[tuple[Step, httpx2.Response, Example]]:
+    """Tell a story, and return each step with its answer and the example that they make."""
     kept: dict[str, str] = {}
     found = []
-    for step in STORY:
+    for step in story:
         path, query, body = (filled(one, kept) for one in (step.path, step.query, step.body))
         text = body if isinstance(body, bytes | str | None) else orjson.dumps(body)
         headers = dict(step.headers) | ({} if body is None else {"Content-Type": step.media})
@@ -307,17 +301,3 @@ def path_values(template: str, path: str) -> dict[str, str]:
         if before in {"streams", "queries", "stages", "histories", "batches", "parts"}
         and before + "/" in template
     }
-
-
-async def written() -> bytes:
-    """Return the examples as they are kept, told to a service in memory."""
-    async with running(handle_bits=random.Random(SEED).getrandbits) as api:
-        shown = [dataclasses.asdict(one) for step, _, one in await told(api) if step.is_shown]
-    for one in shown:
-        if one["status"] >= 400:
-            one["answer"]["instance"] = INSTANCE
-    return orjson.dumps(shown, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-if __name__ == "__main__":
-    PAGE.write_bytes(asyncio.run(written()))
