@@ -49,18 +49,8 @@ from psoup.app.openapi.serving import describe
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.operate.meters.registry import Meters
 from psoup.app.operate.probes import PROBES
-from psoup.app.routes import (
-    archive_answers as histories,
-    batches,
-    health,
-    llms,
-    queries,
-    staging,
-    streams,
-    tuples,
-)
 from psoup.app.routes.endpoint import Context
-from psoup.app.routes.results import events, invocations, sync
+from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.routes.table import RouteTable
 from psoup.app.settings import Settings, check_settings, shared_store
 from psoup.app.waiting.opening import open_room
@@ -73,20 +63,6 @@ from psoup.engine.engine import CachedTuples
 from psoup.engine.errors import EngineError, NotFoundError
 from psoup.engine.store.contract import Store, WorkerStore
 from psoup.storage.opening import open_store, open_worker_store
-
-ENDPOINTS = (
-    *streams.ENDPOINTS,
-    *tuples.ENDPOINTS,
-    *staging.ENDPOINTS,
-    *batches.ENDPOINTS,
-    *queries.ENDPOINTS,
-    *invocations.ENDPOINTS,
-    *events.ENDPOINTS,
-    *sync.ENDPOINTS,
-    *histories.ENDPOINTS,
-    *health.ENDPOINTS,
-    *llms.ENDPOINTS,
-)
 
 
 def create_app(

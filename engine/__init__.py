@@ -5,7 +5,7 @@ Reading order:
     tuples, query, log, results: the nouns, in rooms of their own.
     engine: the fold, and `apply`, the one way from an operation to the next.
     ingest, register, invoke, expire: the four verbs. `release`: what two of them share.
-    series: the verb invoke at many instants.
+    series: the verb invoke at many instants. asking: questions about queries and rows, from which nothing follows.
     eddy, clauses, joins, data, sources, state: how tuples and queries meet.
     invocation: how an answer is read. `store`: what a process needs of a store.
     checkpoint, recent: where long work may end early; a cache by last use.

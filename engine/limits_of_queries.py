@@ -55,3 +55,27 @@ SKELETONS_KEPT_MAX: Final = 1_000
 """Skeletons of queries known, so that their likes are bound quickly: programs write far fewer."""
 SKELETON_LENGTH_MAX: Final = 4_096
 """Characters of a text whose skeleton is looked at, and of its canonical text: bounds what is kept of skeletons."""
+
+# Asking about queries and rows: nothing is stored.
+SHARING_LOOKED_AT_MAX: Final = 10_000
+"""Standing queries among which those of one condition are counted: some 10 ms of a worker and its store."""
+FORECAST_ROWS_MAX: Final = 65_536
+"""Tuples that a forecast looks at: a scan of a millisecond, and half a dozen segments for a worker to read."""
+FORECAST_STRETCHES: Final = 4
+"""Places of a stream that they lie at: each may be a segment more to read."""
+BODY_ASK_BYTES_MAX: Final = 262_144
+"""Of rows that are asked about: those of a join to be explained, at most 32 KiB each, all of their texts escaped."""
+MATCH_ROWS_MAX: Final = 1_000
+"""Rows of one request that ask which queries they hit: they meet the index as one chunk does."""
+MATCH_QUERIES_DEFAULT: Final = 100
+"""Queries named for each row where no number is asked for; their number is told in any case."""
+MATCH_QUERIES_MAX: Final = 1_000
+"""The same at most."""
+MATCH_HANDLES_MAX: Final = 100_000
+"""Handles of one answer: some 3 MB; for many rows fewer are named of each."""
+STANDING_QUERIES_KEPT_MAX: Final = 200_000
+"""Queries in indexes that rows are asked of, all streams together: as many as may stand, about a kilobyte each."""
+SAMPLE_ROWS_DEFAULT: Final = 20
+"""Latest rows of a stream where no number is asked for."""
+SAMPLE_ROWS_MAX: Final = 1_000
+"""The same at most."""

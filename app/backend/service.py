@@ -16,6 +16,7 @@ from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.pending import PendingQueries
+from psoup.app.backend.standing import StandingIndexes
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
 from psoup.app.errors import DiskFullError, MemoryFullError
@@ -137,6 +138,7 @@ class Service:
             self.applied, find=self.backend.pending, find_all=self.backend.pending_all
         )
         self.catalogue = Catalogue(self.results)
+        self.standing = StandingIndexes(self.results, store.log, self.bound, self.catalogue.streams)
         self.submission = Submission(
             log=store.log,
             applied=self.applied,
@@ -176,6 +178,7 @@ class Service:
     def forget(self) -> None:
         """Forget what is kept of a history that another one has followed. Any thread."""
         self.catalogue.forget_all()
+        self.standing.forget()
         self.descriptions = _no_descriptions()
 
     def gate(self, *, from_memory: bool = False) -> None:
@@ -300,6 +303,7 @@ class Service:
     def check(self) -> None:
         """Raise AssertionError if a part's invariant is broken. For tests, while nothing runs."""
         self.catalogue.check()
+        self.standing.check()
         self.bound.check()
         self.invocations.check()
         self.descriptions.check()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from psoup.app.cli.ask import explain, validate
 from psoup.app.cli.common import URL_DEFAULT, ExitCode, Handle, ListFormat, Token, Url, exits
 from psoup.app.cli.define import declare, drop, register
 from psoup.app.cli.follow import follow
@@ -337,24 +338,13 @@ def fsck(
 
 COMMANDS = (
     *(serve, engine, api, fsck, demo),
-    *(
-        declare,
-        load,
-        drop,
-        register,
-        query,
-        invoke,
-        follow,
-        streams,
-        queries,
-        status,
-        remove,
-        key,
-        mcp,
-    ),
+    *(declare, load, drop, validate, register, query, invoke, explain, follow),
+    *(streams, queries, status, remove, key, mcp),
 )
 for command in COMMANDS:
-    application.command(cls=OneTextCommand if command in (register, query) else None)(command)
+    application.command(cls=OneTextCommand if command in (validate, register, query) else None)(
+        command
+    )
 application.add_typer(pipeline)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from psoup.engine.engine import EngineStatistics
-from psoup.engine.results.live import HeldBytes
+from psoup.engine.results.text_bytes import HeldBytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from psoup.engine import limits
 from psoup.engine.engine import EngineStatistics
 from psoup.engine.log.operation import Operation, Rows
 from psoup.engine.results.contract import ResultsStatistics
-from psoup.engine.results.live import HeldBytes
+from psoup.engine.results.text_bytes import HeldBytes
 from psoup.engine.tuples.batch import Seq
 
 NOTHING_WRITTEN: Final = ResultsStatistics(0, 0, 0, 0)

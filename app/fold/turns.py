@@ -27,8 +27,9 @@ from psoup.engine.log.operation import Operation, Tick
 from psoup.engine.query.bind.binder import Bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import ClauseRecord, Delta, merge
-from psoup.engine.results.live import HeldBytes, LiveResults
+from psoup.engine.results.live import LiveResults
 from psoup.engine.results.page import Page
+from psoup.engine.results.text_bytes import HeldBytes
 from psoup.engine.store.contract import Store
 from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq

@@ -25,7 +25,9 @@ from psoup.app.routes.endpoint import QUERY, Endpoint, Shown
 from psoup.app.routes.staging import CommitBody
 from psoup.app.wire.models.archive_answers import HistoryBody
 from psoup.app.wire.models.batch_queries import QueryLine
+from psoup.app.wire.models.explanations import ExplainBody
 from psoup.app.wire.models.invoke_many import InvokeBody
+from psoup.app.wire.models.matches import MatchBody
 from psoup.app.wire.models.problem import Problem
 from psoup.app.wire.models.queries import QueryBody
 from psoup.app.wire.models.streams import StreamBody
@@ -39,6 +41,8 @@ _BODIES: Final = (
     HistoryBody,
     QueryBody,
     QueryLine,
+    ExplainBody,
+    MatchBody,
     InvokeBody,
     SyncBody,
 )

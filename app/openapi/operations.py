@@ -46,6 +46,16 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "Drops a stream with its rows. A stream that standing queries read is dropped only with `cascade=true`,"
         " which removes those queries as well.",
     ),
+    "sample_stream": Operation(
+        _STREAMS,
+        "Answers the latest rows of a stream in the order in which they came, the newest last, and how many it holds.",
+    ),
+    "match_rows": Operation(
+        _QUERIES,
+        "Answers for each row, which is not stored, the standing queries that it would hit: those whose FROM and WHERE it"
+        " satisfies, whatever their windows; of queries over several streams those that it satisfies as far as they ask of"
+        " this stream alone. Rows are checked as rows that are sent.",
+    ),
     "append_rows": Operation(
         _ROWS,
         "Stores a batch of rows, all of them or none. `200`: every later answer shows them; `202`: committed, not"
@@ -97,6 +107,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _QUERIES,
         "Answers a query's canonical text, window, columns and state: `live`, `filling` or `suspended`.",
     ),
+    "validate_query": Operation(
+        _QUERIES,
+        "Answers what a registration of the same body would, and stores nothing: canonical text, window, columns and"
+        " warnings; the plan by which rows meet the query, and a forecast from a sample of the rows that are held. What"
+        " a registration refuses is refused here in the same words.",
+    ),
     "remove_query": Operation(
         _QUERIES,
         "Removes a query with what is kept of its answers. Its handle is never used again.",
@@ -111,6 +127,17 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "Answers the rows that a query's window shows now, or at the instant `now`. All pages of an answer belong to one"
         " position and instant. `_id` is a row's identity, `_x` the instant at which it leaves the window. With `wait` it"
         " is answered when something has changed since `cursor`, or when the time is over.",
+    ),
+    "explain_row": Operation(
+        _RESULTS,
+        "Answers why a query shows a stored row, or does not: each predicate of its condition with the value that it reads"
+        " and what it comes to (`true`, `false`, or `null` for SQL's unknown), and from when to when the window shows the"
+        " row. What it says of a row is what the query answers.",
+    ),
+    "explain_given": Operation(
+        _RESULTS,
+        "Answers the same of a row that is not stored, as if it arrived now: NOW is where it would be with the row. Rows are"
+        " checked as rows that are sent. What row windows and LEFT JOIN make of other rows is left out.",
     ),
     "invoke_series": Operation(
         _RESULTS,

@@ -15,6 +15,7 @@ from psoup.app.routes import batch_queries
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
 from psoup.app.routes.registration import (
+    SQL_PROBLEMS,
     Description,
     Registration,
     describe_pending,
@@ -25,6 +26,7 @@ from psoup.app.routes.registration import (
     tell,
 )
 from psoup.app.routes.streams import removed
+from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
 from psoup.app.wire.models.queries import (
     FILLING,
@@ -97,8 +99,9 @@ async def list_queries(call: Call) -> Response:
 
 
 async def get_query(call: Call) -> Response:
-    """Describe one standing query."""
-    return json_answer(await _description(call, call.query_id()))
+    """Describe one standing query, with its plan once it is applied."""
+    described = functools.partial(_described_with_plan, call, call.query_id())
+    return json_answer(await call.answered(described, latest=call.answered_by))
 
 
 async def delete_query(call: Call) -> Response:
@@ -118,11 +121,13 @@ def _prepare(call: Call, body: QueryBody, query_id: QueryId) -> Registration:
     )
 
 
-async def _description(call: Call, query_id: QueryId) -> Description:
-    return await call.service.answering.run(
-        functools.partial(standing_or_pending, call, query_id),
-        deadline_s=call.service.settings.invoke_deadline_s,
-    )
+def _described_with_plan(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query, with its plan where it stands. Blocks. Raises NotFoundError."""
+    try:
+        snapshot = call.service.results.snapshot(query_id)
+    except NotFoundError:
+        return standing_or_pending(call, query_id)
+    return {**describe_snapshot(call, snapshot), "plan": standing_plan(call, snapshot)}
 
 
 def _is_in(call: Call, record: QueryRecord | PendingQuery, state: str) -> bool:
@@ -198,15 +203,6 @@ def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:
     return results.readers(stream_id)
 
 
-SQL_PROBLEMS: Final = (
-    "sql-syntax",
-    "unknown-stream",
-    "unknown-column",
-    "type-mismatch",
-    "unsupported-sql",
-    "window-empty",
-    "query-too-complex",
-)
 _REGISTERED: Final = Shown(
     "The query.",
     QueryAnswer,

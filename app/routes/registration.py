@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
@@ -27,6 +28,17 @@ from psoup.engine.results.delta import Suspension
 from psoup.engine.tuples.batch import Seq
 
 Description = Mapping[str, object]
+
+SQL_PROBLEMS: Final = (
+    "sql-syntax",
+    "unknown-stream",
+    "unknown-column",
+    "type-mismatch",
+    "unsupported-sql",
+    "window-empty",
+    "query-too-complex",
+)
+"""Of a query's text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.clauses.pivot_table import PivotTable, asks_one, is_range, pivoted
+from psoup.engine.clauses.pivot_table import PivotTable, pivoted, pivots_among
 from psoup.engine.clauses.table import ClauseTable
 from psoup.engine.clauses.table_probe import IndexTables, TableProbe
 from psoup.engine.query.factor import AttributeFactor
@@ -249,11 +249,8 @@ class GroupedFilters:
 
 def pivots_of(clause: _Recent) -> Iterator[AttributeFactor]:
     """Yield the factors by whose value the clause could be found, the others being compared then."""
-    if clause.is_open:
-        return
-    for factor in clause.factors:
-        if asks_one(factor) and all(is_range(f) for f in clause.factors if f is not factor):
-            yield factor
+    if not clause.is_open:
+        yield from pivots_among(clause.factors)
 
 
 def _value_asked(factor: AttributeFactor) -> tuple[str, object]:

@@ -5,7 +5,7 @@ Their other factors are compared row by row.
 """
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -236,6 +236,13 @@ def asks_one(factor: AttributeFactor) -> bool:
         return False
     interval = factor.values.intervals[0]
     return interval.low is not None and interval.low == interval.high
+
+
+def pivots_among(factors: Sequence[AttributeFactor]) -> Iterator[AttributeFactor]:
+    """Yield those of a clause's factors by whose value it could be found, the others being compared then."""
+    for factor in factors:
+        if asks_one(factor) and all(is_range(one) for one in factors if one is not factor):
+            yield factor
 
 
 def is_range(factor: AttributeFactor) -> bool:

@@ -163,6 +163,14 @@ class Log(Protocol):
         """
         ...
 
+    def controls(self, after: Seq, up_to: Seq) -> Sequence[Operation]:
+        """Return the operations past `after`, up to `up_to`, that are no batches, ascending.
+
+        Those that were trimmed are left out: none, where `after` lies at most LOG_ENTRIES_KEPT behind the applied
+        position when this returns. Cost: O(operations between the two), no bodies.
+        """
+        ...
+
     def held_batches(self, up_to: Seq) -> Sequence[Seq]:
         """Return the seqs of the batches up to `up_to` that are not forgotten, ascending. O(batches).
 

@@ -8,5 +8,5 @@ Reading order:
     clause_pages, segment_hits: the hits of one clause in many chunks; in one segment, in one piece.
     composites, composite_ledger: what joins found, for a group of clauses; what it takes to forget it.
     live, live_composites: results in the memory of one process.
-    hits, text_bytes: what results are keyed by; what the texts of records take in memory.
+    hits, text_bytes: what results are keyed by; what results, and the texts of records, take in memory.
 """

@@ -11,7 +11,14 @@ from typing import NewType, Protocol
 
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.composites import CompositeKey, CompositePage
-from psoup.engine.results.delta import BatchRecord, ClauseRecord, Delta, QueryRecord, StreamRecord
+from psoup.engine.results.delta import (
+    BatchRecord,
+    ClauseKey,
+    ClauseRecord,
+    Delta,
+    QueryRecord,
+    StreamRecord,
+)
 from psoup.engine.results.page import Page
 from psoup.engine.results.segment_blocks import KeptRows
 from psoup.engine.tuples.batch import Seq
@@ -196,6 +203,13 @@ class ResultsReader(Protocol):
 
     def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
         """Return the standing queries that read this stream, ascending by seq; none if it is unknown."""
+        ...
+
+    def sharing(self, key: ClauseKey) -> int:
+        """Return how many standing queries share the clause of this key.
+
+        Cost: O(clauses and queries).
+        """
         ...
 
     def counts(self) -> Counts:

@@ -150,6 +150,10 @@ class JoinRecord:
     suspended: Suspension | None = None
 
 
+ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
+"""Canonical text, streams, materialize: clauses equal in all three share one evaluation and one result."""
+
+
 @value_type
 class ClauseRecord:
     """A standing query clause.
@@ -172,6 +176,11 @@ class ClauseRecord:
     kept_row: int = 0
     block_row: int = 0
     join: JoinRecord | None = None
+
+    @property
+    def key(self) -> ClauseKey:
+        """What makes two clauses the same one."""
+        return self.text, self.streams, self.materialize
 
     @property
     def paged_segments(self) -> range:
@@ -202,6 +211,14 @@ class QueryRecord:
     """As in `BoundQuery`."""
     text: RegisteredText | None = None
     """The text that was registered, where it has parameters."""
+
+
+def clause_sharers(
+    key: ClauseKey, clauses: Iterable[ClauseRecord], queries: Iterable[QueryRecord]
+) -> int:
+    """Return how many of the queries have the clause of this key."""
+    found = {one.clause_id for one in clauses if one.key == key}
+    return sum(query.clause_id in found for query in queries)
 
 
 @value_type

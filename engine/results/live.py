@@ -7,7 +7,6 @@ one. Match blocks and pages of any kind are values: they are handed out as they 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TypeVar
 
 from sortedcontainers import SortedDict
@@ -29,11 +28,13 @@ from psoup.engine.results.contract import (
 from psoup.engine.results.delta import (
     CHUNKS,
     BatchRecord,
+    ClauseKey,
     ClauseRecord,
     Delta,
     QueryRecord,
     RunKey,
     StreamRecord,
+    clause_sharers,
 )
 from psoup.engine.results.live_composites import LiveComposites
 from psoup.engine.results.page import Page
@@ -44,7 +45,7 @@ from psoup.engine.results.segment_blocks import (
     rows_by_chunk,
     rows_of_pages,
 )
-from psoup.engine.results.text_bytes import text_bytes
+from psoup.engine.results.text_bytes import HeldBytes, text_bytes
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 
@@ -58,14 +59,6 @@ OlderPages = Callable[[ClauseRecord, Sequence[int]], Mapping[int, Page]]
 def no_older_pages(_clause: ClauseRecord, _chunks: Sequence[int]) -> Mapping[int, Page]:
     """Return nothing: the process has been there from the beginning."""
     return {}
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBytes:
-    """Bytes held here: of hits, their arrays alone; of queries, the texts of clauses and handles alone."""
-
-    hits: int
-    texts: int
 
 
 class LiveResults:
@@ -265,6 +258,11 @@ class LiveResults:
                 for query in self._queries.values()
                 if stream_id in self._clauses[query.clause_id].streams
             ]
+
+    def sharing(self, key: ClauseKey) -> int:
+        """Return how many standing queries share a clause."""
+        with self._lock:
+            return clause_sharers(key, self._clauses.values(), self._queries.values())
 
     def counts(self) -> Counts:
         """Return how many streams and queries there are."""

@@ -1,9 +1,18 @@
-"""What the texts of records take in memory: of clauses and handles there are as many as clients like."""
+"""What results take in memory, and the texts of records: of clauses and handles there are as many as clients like."""
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from psoup.engine.results.delta import ClauseRecord, QueryRecord
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBytes:
+    """Bytes held here: of hits, their arrays alone; of queries, the texts of clauses and handles alone."""
+
+    hits: int
+    texts: int
 
 
 def text_bytes(records: Iterable[ClauseRecord | QueryRecord | None]) -> int:

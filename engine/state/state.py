@@ -20,15 +20,18 @@ from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.composite_ledger import CompositeLedger
 from psoup.engine.results.composites import CompositeKey
-from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.delta import (
+    BatchRecord,
+    ClauseKey,
+    ClauseRecord,
+    QueryRecord,
+    StreamRecord,
+)
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import ClockKind, StreamId
-
-ClauseKey = tuple[str, tuple[StreamId, ...], Materialize]
-"""Canonical text, streams, materialize: clauses equal in all three share one evaluation and one result."""
 
 
 @dataclass(slots=True)
@@ -101,11 +104,6 @@ class StandingClause:
         self.record = record
         self.queries: dict[QueryId, None] = {}
 
-    @property
-    def key(self) -> ClauseKey:
-        """What makes two clauses the same one."""
-        return self.record.text, self.record.streams, self.record.materialize
-
 
 class State:
     """All streams, clauses and queries, and the SteMs they are joined in."""
@@ -159,7 +157,7 @@ class State:
         """Add a clause that has no handle yet; its SteM is the eddy's to fill."""
         standing = StandingClause(record)
         self.clauses[record.clause_id] = standing
-        self.shared[standing.key] = record.clause_id
+        self.shared[standing.record.key] = record.clause_id
         paged = record.paged_segments
         for stream_id in record.streams:
             stream = self.streams[stream_id]
@@ -181,7 +179,7 @@ class State:
         if standing.queries:
             return None
         del self.clauses[clause_id]
-        del self.shared[standing.key]
+        del self.shared[standing.record.key]
         self.query_stem.evict(clause_id)
         for stream_id in dict.fromkeys(standing.record.streams):
             del self.streams[stream_id].clauses[clause_id]
@@ -227,7 +225,7 @@ class State:
         joined = {c.record.clause_id: c.record.join for c in kept if c.record.join is not None}
         self.composites.check({clause_id: join.group for clause_id, join in joined.items()})
         assert self.names == {s.record.schema.name: i for i, s in self.streams.items()}
-        assert self.shared == {standing.key: i for i, standing in self.clauses.items()}
+        assert self.shared == {standing.record.key: i for i, standing in self.clauses.items()}
         for stream_id, stream in self.streams.items():
             stream.check()
             assert stream.is_settled or stream_id in self.unsettled, "retention overlooks no stream"

@@ -147,6 +147,12 @@ class MemoryLog:
                 operation = self._entries[seq]
             yield operation
 
+    def controls(self, after: Seq, up_to: Seq) -> Sequence[Operation]:
+        """Return the operations past `after`, up to `up_to`, that are no batches (`Log.controls`)."""
+        with self.lock:
+            found = map(self._entries.get, range(after + 1, up_to + 1))
+            return [one for one in found if one is not None and not isinstance(one.content, Rows)]
+
     def held_batches(self, up_to: Seq) -> Sequence[Seq]:
         """Return the seqs of the batches up to `up_to` that are not forgotten, ascending."""
         with self.lock:

@@ -186,10 +186,7 @@ class RedisLog:
                 yield from fetch_operations(self._client, part)
 
     def controls(self, after: Seq, up_to: Seq) -> list[Operation]:
-        """Return the operations past `after`, up to `up_to`, that are no batches, ascending.
-
-        Those forgotten meanwhile are left out. Cost: O(operations between the two), no bodies.
-        """
+        """Return the operations past `after`, up to `up_to`, that are no batches (`Log.controls`)."""
         wanted = range(after + 1, up_to + 1)
         sizes = self._client.fetch_one("HMGET", keys.SIZES, *wanted) if wanted else []
         controls = [seq for seq, size in zip(wanted, sizes, strict=True) if size is None]

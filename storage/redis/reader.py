@@ -15,7 +15,14 @@ from psoup.engine.results.contract import (
     Snapshot,
     StreamBatches,
 )
-from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord, StreamRecord
+from psoup.engine.results.delta import (
+    BatchRecord,
+    ClauseKey,
+    ClauseRecord,
+    QueryRecord,
+    StreamRecord,
+    clause_sharers,
+)
 from psoup.engine.results.page import Page
 from psoup.engine.results.segment_blocks import KeptRows, rows_by_chunk
 from psoup.engine.tuples.batch import Seq
@@ -216,6 +223,12 @@ class RedisReader:
             if stream_id in clause.streams
         }
         return [query for query in self._queries(cut, queries) if query.clause_id in reading]
+
+    def sharing(self, key: ClauseKey) -> int:
+        """Return how many standing queries share the clause of this key."""
+        cut, (clauses, queries) = self._list(keys.CLAUSES, keys.QUERIES)
+        known = map(self._records.clause, clauses, clauses.values())
+        return clause_sharers(key, known, self._queries(cut, queries))
 
     def counts(self) -> Counts:
         """Return how many streams and queries there are.

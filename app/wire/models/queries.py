@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.models.plans import PlanAnswer
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
 from psoup.app.wire.scalars import format_bound, format_duration, format_instant
 from psoup.engine import limits
@@ -181,6 +182,9 @@ class QueryAnswer(BaseModel):
     )
     materialize: MaterializeWord
     warnings: list[WarningAnswer]
+    plan: PlanAnswer | None = Field(
+        default=None, description="In the description of one query: how rows meet it."
+    )
     links: dict[str, str]
 
 
@@ -204,8 +208,6 @@ def describe_query(
     text: RegisteredText | None,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
-    sources = bound.clause.sources
-    ranges = zip(sources, bound.ranges or (None,) * len(sources), strict=True)
     path = f"/v1/queries/{query_id}"
     return {
         "id": query_id,
@@ -215,6 +217,18 @@ def describe_query(
         "name": name,
         "labels": dict(labels),
         **({} if text is None else {"sql": text.sql, "params": dict(text.params)}),
+        **describe_definition(bound),
+        "materialize": materialize.value,
+        "warnings": shown_warnings(bound.warnings),
+        "links": {"self": path, "results": f"{path}/results"},
+    }
+
+
+def describe_definition(bound: BoundQuery) -> dict[str, object]:
+    """Return what a query's text alone says of it: `canonical`, `window`, `columns` and `delta`."""
+    sources = bound.clause.sources
+    ranges = zip(sources, bound.ranges or (None,) * len(sources), strict=True)
+    return {
         "canonical": bound.canonical,
         "window": {
             "kind": bound.window.kind.value,
@@ -225,9 +239,6 @@ def describe_query(
         },
         "columns": [{"name": o.name, "type": o.type.value} for o in bound.shape.outputs],
         "delta": bound.shape.delta,
-        "materialize": materialize.value,
-        "warnings": shown_warnings(bound.warnings),
-        "links": {"self": path, "results": f"{path}/results"},
     }
 
 

@@ -69,7 +69,7 @@ def bind_syntax(syntax: QuerySyntax, scope: Scope) -> BoundQuery:
     row_windows = bind_row_windows(syntax, scope)
     if row_windows:
         shape = replace(shape, row_windows=row_windows)
-    where = _where(syntax, scope, shape.outputs)
+    where = bind_where(syntax, scope, shape.outputs)
     windows, sources = bind_windows(syntax), scope.sources
     condition = where
     if syntax.sources[-1].left:
@@ -143,8 +143,11 @@ def _by_name(outputs: Sequence[Output]) -> Mapping[str, Output]:
     return {output.name.casefold(): output for output in outputs}
 
 
-def _where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output]) -> Expression:
-    """Return WHERE and what stands behind ON but of LEFT JOIN, in normal form; TRUE where there is neither."""
+def bind_where(syntax: QuerySyntax, scope: Scope, outputs: Sequence[Output] = ()) -> Expression:
+    """Return WHERE and what stands behind ON but of LEFT JOIN, in normal form; TRUE where there is neither.
+
+    A refusal of a name says more where it is that of one of `outputs`.
+    """
     named = _by_name(outputs)
     bound: list[Expression] = []
     spans: list[Span] = []

@@ -12,8 +12,8 @@ from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import TokenKind
 from psoup.engine.query.text.syntax import NumberSyntax
 
-_DIGITS_MAX: Final = 20
-"""Far above the limits; keeps int() away from texts of thousands of digits."""
+_DIGITS_MAX: Final = 19
+"""Far above the limits, and told to clients as a number of 64 bits; keeps int() away from thousands of digits."""
 
 
 def row_count(reader: TokenReader, keyword: str, *, most: int, hint: str) -> tuple[int, Span]:
@@ -48,7 +48,7 @@ def row_count(reader: TokenReader, keyword: str, *, most: int, hint: str) -> tup
             quoting=f"Expected a whole number after {keyword}, found {shown(token)}.",
         )
     digits = digits.lstrip("0") or "0"
-    count = int(digits) if len(digits) < _DIGITS_MAX else 10**_DIGITS_MAX
+    count = int(digits) if len(digits) < _DIGITS_MAX else 10 ** (_DIGITS_MAX - 1)
     if count > most:
         raise Refused(
             QueryTooComplexError,

@@ -16,8 +16,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from psoup.app.http.problems import PROBLEM_TYPES
-from psoup.app.main import ENDPOINTS, create_app
+from psoup.app.main import create_app
 from psoup.app.routes.endpoint import QUERY
+from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.settings import Settings
 from psoup.app.wire.rows.body import ARROW, NDJSON
 from tests.app.serving import served

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from psoup.app.main import ENDPOINTS
 from psoup.app.routes import health
 from psoup.app.routes.endpoint import Endpoint
+from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.routes.table import RouteTable
 from tests.app.support import Api
 

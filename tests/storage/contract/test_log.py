@@ -327,3 +327,18 @@ def test_arrival_times_never_decrease_when_the_clock_is_set_back(memory_store, c
     assert first.arrival_us == second.arrival_us
     memory_store.results.publish(Delta(expect=Seq(0), seq=second.seq, arrival_us=second.arrival_us))
     assert second.arrival_us == memory_store.results.cut().server_now_us
+
+
+def test_controls_of_a_log_are_all_but_its_batches(store):
+    """Between two positions, in order; those that were trimmed are left out."""
+    contents = [declare("a"), rows(1), register(7, 1), Tick(), rows(1), Remove(query_id(7))]
+    for content in contents:
+        store.log.append(content)
+    assert [1, 3, 4, 6] == [one.seq for one in store.log.controls(Seq(0), Seq(6))]
+    assert contents[2:4] == [one.content for one in store.log.controls(Seq(1), Seq(5))]
+    assert (
+        [] == list(store.log.controls(Seq(4), Seq(5))) == list(store.log.controls(Seq(6), Seq(6)))
+    )
+    apply_all(store)
+    store.log.trim(batches=[Seq(2)], below=Seq(4))
+    assert [4, 6] == [one.seq for one in store.log.controls(Seq(0), Seq(6))]

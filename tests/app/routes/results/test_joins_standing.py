@@ -47,7 +47,9 @@ async def test_join_registered_is_described(joins: Api):
     assert [("carrier", "string"), ("flight", "int64"), ("visib", "float64")] == [
         (one["name"], one["type"]) for one in body["columns"]
     ]
-    assert body == (await joins.get(f"/v1/queries/{body['id']}")).json()
+    described = (await joins.get(f"/v1/queries/{body['id']}")).json()
+    assert ["flights", "weather"] == [one["stream"] for one in described.pop("plan")["streams"]]
+    assert body == described
     joins.service.forget()
     assert [body] == (await joins.get("/v1/queries")).json()["queries"]
     again = {"sql": body["canonical"], "name": "low"}

@@ -1,0 +1,76 @@
+"""The latest rows of a stream: what they look like."""
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from starlette.responses import Response
+
+from psoup.app.http.keys import READ
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
+from psoup.app.routes.stream_names import found_stream
+from psoup.app.wire.models.samples import SampleAnswer, describe_sample
+from psoup.app.wire.parameters import Parameter, integer
+from psoup.engine import limits
+from psoup.engine.errors import NO_STREAM, NotFoundError, PageExpiredError
+from psoup.engine.invoke import ATTEMPTS_MAX, retention_overtakes
+from psoup.engine.results.delta import StreamRecord
+from psoup.engine.tuples.schema import STREAM_NAME
+
+SAMPLE_LIMIT: Final = Parameter(
+    "limit",
+    integer(least=1),
+    {"type": "integer", "minimum": 1, "default": limits.SAMPLE_ROWS_DEFAULT},
+    f"Rows at most, clipped to {limits.SAMPLE_ROWS_MAX}.",
+)
+
+
+async def get_sample(call: Call) -> Response:
+    """Answer the latest rows of a stream by position, the newest last."""
+    name = call.path("name")
+    if not STREAM_NAME.fullmatch(name):
+        raise NotFoundError(NO_STREAM)
+    limit = min(
+        call.arguments.get(SAMPLE_LIMIT) or limits.SAMPLE_ROWS_DEFAULT, limits.SAMPLE_ROWS_MAX
+    )
+    sampled = functools.partial(_sampled, call, name, limit)
+    return json_answer(await call.answered(sampled, latest=call.answered_by))
+
+
+def _sampled(call: Call, name: str, limit: int) -> dict[str, object]:
+    """Return the members of a `SampleAnswer`. Blocks: runs in a pool."""
+    for _ in range(ATTEMPTS_MAX):
+        stream = found_stream(call, call.service.results.stream, name)
+        with contextlib.suppress(PageExpiredError):  # the rows left retention meanwhile
+            return _latest(call, stream, limit)
+    raise retention_overtakes()
+
+
+def _latest(call: Call, stream: StreamRecord, limit: int) -> dict[str, object]:
+    """Return the latest rows that retention keeps of a stream. Raises PageExpiredError."""
+    rows = np.arange(max(stream.floor_row, stream.rows - limit), stream.rows)
+    names = [column.name for column in stream.schema.columns]
+    tuples = call.service.backend.source.tuples(stream.stream_id, names, rows)
+    kept = np.ones(len(rows), dtype=np.bool_)
+    if stream.floor_us is not None:
+        kept = tuples.times >= stream.floor_us
+    return describe_sample(stream.schema, tuples, kept, count=stream.rows - stream.floor_row)
+
+
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "GET",
+        "/v1/streams/{name}/sample",
+        "sample_stream",
+        "Show the latest rows of a stream",
+        get_sample,
+        {200: Shown("The rows.", SampleAnswer)},
+        READ,
+        parameters=(SAMPLE_LIMIT,),
+        problems=("not-found",),
+        rate="invoke",
+        from_memory=True,
+    ),
+)

@@ -1,0 +1,37 @@
+"""The latest rows of a stream, as they travel."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from psoup.app.wire.answers.cells import Ids
+from psoup.app.wire.answers.encoding import RowSet, json_rows
+from psoup.app.wire.models.queries import OutputAnswer
+from psoup.engine.data.source import Tuples
+from psoup.engine.tuples.schema import StreamSchema
+
+
+class SampleAnswer(BaseModel):
+    """The latest rows of a stream, the newest last."""
+
+    stream: str
+    columns: list[OutputAnswer]
+    rows: list[dict[str, Any]] = Field(description="With `_id`, the id of the tuple.")
+    count: int = Field(description="Rows that the stream holds.")
+
+
+def describe_sample(
+    schema: StreamSchema, tuples: Tuples, kept: NDArray[np.bool_], *, count: int
+) -> dict[str, object]:
+    """Return the members of `SampleAnswer`: of these tuples those that are `kept`."""
+    tuples = tuples.take(np.flatnonzero(kept))
+    columns = [(one.name, tuples.columns[one.name]) for one in schema.columns]
+    rows = RowSet((("_id", Ids(tuples.tuple_ids)), *columns), len(tuples.times))
+    return {
+        "stream": schema.name,
+        "columns": [{"name": one.name, "type": one.type.value} for one in schema.columns],
+        "rows": json_rows(rows),
+        "count": count,
+    }
