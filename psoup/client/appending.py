@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from psoup.client import operations
-from psoup.client.errors import PsoupError
+from psoup.client.errors import PsoupError, ServiceProblem
 from psoup.client.messages import JsonObject, Operation
 from psoup.client.operations import Txn
 from psoup.client.rows import Batch
@@ -58,12 +58,19 @@ def appended(
                 stream, batch.content, content_type=batch.content_type, txn=named
             )
         except PsoupError as error:
-            error.add_note(
-                f"{batch.first_row:,} rows before this batch are stored; whether this batch is may be unknown. To send the"
-                f" same rows again, each once: append(rows, txn=psoup.Txn({first.app!r}, {first.version}))."
-            )
+            error.add_note(_fate(error, batch, first))
             raise
         accepted += receipt["accepted"]
         duplicate = duplicate or receipt["duplicate"]
         warnings += receipt.get("warnings", ())
     return Receipt(accepted, duplicate, receipt["seq"], receipt["now"], tuple(warnings))
+
+
+def _fate(error: PsoupError, batch: Batch, first: Txn) -> str:
+    """Return what is stored after a failure, and how to go on."""
+    if isinstance(error, ServiceProblem) and not error.retryable:
+        return f"Of the rows given the first {batch.first_row:,} are stored, and no other."
+    return (
+        f"Of the rows given the first {batch.first_row:,} are stored; of the next {batch.rows:,} it is not known. To send"
+        f" the same rows again, each once: append(rows, txn=psoup.Txn({first.app!r}, {first.version}))."
+    )

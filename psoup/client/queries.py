@@ -184,7 +184,8 @@ class Query(Answers):
         """Return why a row is in the answer, or why not.
 
         Args:
-            row: the `_id` of a row that is held; a row that is nowhere, as a dict; or for a join one by each alias.
+            row: the `_id` of a row that is held; a row that is nowhere, as a dict; for a join one by each alias of
+                `sql`.
         """
         return self._connection.run(self._asked.explained(row))
 

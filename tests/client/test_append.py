@@ -169,6 +169,17 @@ def test_many_rows_are_several_batches_of_bounded_size():
     ]
 
 
+def test_batch_that_is_refused_says_how_many_rows_before_it_are_stored(memory_url, monkeypatch):
+    """Each batch is stored whole or not at all, and none behind the one that is refused."""
+    monkeypatch.setattr("psoup.client.rows.BATCH_ROWS", 2)
+    with psoup.connect(memory_url) as db:
+        stream = db.stream("s", {"n": "int64"})
+        with pytest.raises(psoup.ServiceProblem, match="rows-rejected") as refused:
+            stream.append([{"n": 1}, {"n": 2}, {"n": 3}, {"n": "x"}, {"n": 5}])
+    assert "Of the rows given the first 2 are stored, and no other." in refused.value.__notes__
+    assert [1, 2] == numbers(memory_url)
+
+
 @pytest.mark.parametrize("rows", [[], pa.table({"n": pa.array([], pa.int64())})])
 def test_no_rows_are_one_empty_batch(rows):
     """It takes a position like any other."""

@@ -7,7 +7,10 @@ from tests.docs.blocks import blocks
 from tests.docs.session import Session, difference
 
 JAVASCRIPT = "docs/javascript.md"
-FIRST = ("README.md", "docs/tutorial.md", "docs/coming_back.md", JAVASCRIPT, "docs/recipes.md")
+FIRST = (
+    *("README.md", "docs/tutorial.md", "docs/coming_back.md", "docs/python.md", JAVASCRIPT),
+    "docs/recipes.md",
+)
 LATER = ("docs/deployment.md", "docs/troubleshooting.md")
 """Pages for operators, which `make torture` runs."""
 PAGES = (*FIRST, *LATER)

@@ -14,7 +14,9 @@ from psoup.app.cli.terminal.output import (
     standard_output,
     warnings,
 )
+from psoup.client.answers import Asked
 from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.database import validated
 from psoup.engine.query.parameters import Parameters
 
 _RESULTS = {True: "true", False: "false", None: "unknown"}
@@ -24,8 +26,7 @@ def show_validation(
     service: PsoupClient, sql: str, output: ListFormat | None, *, params: Parameters
 ) -> None:
     """Print what a registration would describe, with plan and forecast. Raises ServiceProblem."""
-    body: dict[str, object] = {"sql": sql, **({"params": dict(params)} if params else {})}
-    found: JsonObject = orjson.loads(service.request("POST", "/v1/validate", json=body).content)
+    found: JsonObject = service.run(validated(sql, params))
     if found["warnings"]:
         standard_error().print(warnings(found["warnings"]))
     if not _is_for_people(output):
@@ -52,11 +53,7 @@ def show_explanation(
     service: PsoupClient, query_id: str, row_id: str, output: ListFormat | None, *, now: str | None
 ) -> None:
     """Print each predicate of a query for a row, and what the window says of it. Raises ServiceProblem."""
-    asked: dict[str, str | int] = {"row_id": row_id}
-    if now is not None:
-        asked["now"] = now
-    path = f"/v1/queries/{query_id}/explain"
-    found: JsonObject = orjson.loads(service.request("GET", path, params=asked).content)
+    found: JsonObject = service.run(Asked(query_id, now).explained(row_id))
     if not _is_for_people(output):
         write_line(found)
         return
