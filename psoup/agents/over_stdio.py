@@ -1,11 +1,19 @@
 """The server on standard input and output: one host, which has started the process and ends it."""
 
 import asyncio
+import os
+import stat
+import sys
+from typing import Any, Final, Self
 
 from mcp.server.stdio import stdio_server
 
 from psoup.agents.server import make_server
 from psoup.client.async_connection import AsyncConnection
+
+MESSAGE_BYTES_MAX: Final = 16 << 20
+"""A longer message ends the server."""
+_ALONE: Final = "psoup mcp waits for a host on standard input; docs/agents.md says how to add it to one. Ctrl-D ends it."
 
 
 def serve_stdio(url: str, token: str | None) -> None:
@@ -19,5 +27,40 @@ def serve_stdio(url: str, token: str | None) -> None:
 
 async def _serve(url: str, token: str | None) -> None:
     server = make_server(lambda key: AsyncConnection(url, token=key), token=token)
-    async with stdio_server() as (messages, answers):
+    if sys.stdin.isatty():
+        print(_ALONE, file=sys.stderr)  # noqa: T201 (to who has typed it)
+    async with stdio_server(stdin=await _standard_input()) as (messages, answers):
         await server.run(messages, answers, server.create_initialization_options())
+
+
+async def _standard_input() -> Any:  # noqa: ANN401 (what stdio_server reads lines of)
+    """Return standard input as lines that are waited for without a thread; None: it is a file, or a terminal.
+
+    A thread that waits for a line could not be ended, and would keep the process from ending when it is asked to.
+    """
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return None
+    reader = asyncio.StreamReader(limit=MESSAGE_BYTES_MAX)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return _Lines(reader)
+
+
+class _Lines:
+    """The lines of a stream, until it ends, or until one is too long."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        try:
+            line = await self._reader.readline()
+        except ValueError:  # longer than the limit
+            line = b""
+        if not line:
+            raise StopAsyncIteration
+        return line.decode(errors="replace")

@@ -54,7 +54,11 @@ def is_told_to_be_cut(cell: str, whole: str, fitted) -> bool:
     return cell == cut and any("are cut; each says by how much" in one for one in fitted["notes"])
 
 
-@given(st.lists(st.tuples(st.integers(), st.text("ab ", max_size=20)), min_size=200, max_size=250))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 10**9), st.text("ab ", max_size=20)), min_size=200, max_size=250
+    )
+)
 def test_no_row_is_left_out_that_would_fit(rows):
     """One more row would be over the budget, but for a digit of the numbers that are left out."""
     fitted = fit({"rows": [list(row) for row in rows]}, [ROWS], TOKENS_MIN)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import httpx
+import httpx2
 
 from psoup.app.admission.rates import RATES
 from psoup.app.openapi.examples import Example
@@ -44,7 +44,7 @@ OVER_ITS_RATE: Final = (
 )
 
 
-async def told_with_keys(api: Api) -> list[tuple[Step, httpx.Response, Example]]:
+async def told_with_keys(api: Api) -> list[tuple[Step, httpx2.Response, Example]]:
     """Tell it; the last step is told when the key's registrations and removals are used up."""
     found = await told(api, KEYED)
     fill_no_more(api)
