@@ -38,6 +38,7 @@ OF_THE_MOMENT = frozenset(
         ("follow_query", "200", EVENTS),
         ("sync_queries", "200", EVENTS),
         ("metrics", "200", "text/plain; version=0.0.4; charset=utf-8"),
+        ("llms", "200", "text/plain"),
     }
 )
 
@@ -98,7 +99,8 @@ def test_examples_are_there_for_every_operation():
 def test_bodies_are_described_with_examples(described):
     """What is sent and what is answered as text has a description, and a request that was sent or an answer that came.
 
-    Not what depends on the moment: a commit that waits, a service that is not ready, a stream without an end.
+    Not what depends on the moment: a commit that waits, a service that is not ready, a stream without an end; nor a
+    page of text, which shows itself.
     """
     bare = []
     for path, method, operation in operations(described):
