@@ -10,7 +10,7 @@ import schemathesis
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from psoup.app.openapi.operations import OPERATIONS, TAGS
-from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from psoup.app.openapi.problem_bodies import CODES, PROBLEM_BODIES
 from psoup.app.wire.answers.event_stream import MEDIA_TYPE as EVENTS
 from psoup.app.wire.rows.body import ARROW, JSON
 from tests.app.openapi.keyed_story import keyed_settings, told_with_keys
@@ -24,6 +24,19 @@ EVERYWHERE = frozenset({"content-length", "content-type", "request-id", "x-conte
 OF_HTTP = frozenset({"cache-control", "vary", "server-timing", "content-encoding", "connection"})
 
 
+READ_BY_CLIENTS = (
+    "IngestAnswer",
+    "ResultsAnswer",
+    "WindowAt",
+    "SeriesAnswer",
+    "PointAnswer",
+    "InvokeAnswer",
+    "RefusedAnswer",
+    "SyncAnswer",
+    "WarningAnswer",
+    "PositionAnswer",
+    "WrongRow",
+)
 OF_BYTES = frozenset({ARROW})
 OF_THE_MOMENT = frozenset(
     {
@@ -116,6 +129,13 @@ def test_bodies_are_described_with_examples(described):
                 if "examples" not in content and media not in OF_BYTES
             ]
     assert [] == [one for one in bare if one not in OF_THE_MOMENT]
+
+
+@pytest.mark.parametrize("name", [*READ_BY_CLIENTS, *(model.__name__ for model in CODES)])
+def test_members_that_clients_read_are_described(described, name):
+    """What comes with each answer, and with each refusal."""
+    members = described["components"]["schemas"][name]["properties"]
+    assert [] == [member for member, schema in members.items() if not schema.get("description")]
 
 
 def test_examples_of_problems_are_bodies_of_their_codes():
