@@ -14,12 +14,7 @@ def standing(psoup):
     psoup("declare", "s", "-c", "ts:timestamp", "-c", "n:int64", "-c", "t:string", "--time", "ts")
     with psoup.service() as service:
         rows = [{"ts": 0, "n": 3, "t": "x"}, {"ts": 1, "n": None, "t": "x"}]
-        service.request(
-            "POST",
-            "/v1/streams/s/rows",
-            content=orjson.dumps(rows),
-            headers={"Content-Type": "application/json"},
-        )
+        service.append("s", orjson.dumps(rows), content_type="application/json")
     psoup("register", SQL, "--name", "large")
     return psoup
 
