@@ -124,7 +124,8 @@ class _Cutting:
                 shown = sum(len(one) for one in _lists(found, part.member))
                 self._left_out[part.member] = part.total - shown
         left_out = {name: count for name, count in self._left_out.items() if count > 0}
-        notes = [self._note(self._parts[name], count) for name, count in left_out.items()]
+        notes = list(self._answer.get("notes", ()))
+        notes += [self._note(self._parts[name], count) for name, count in left_out.items()]
         notes += [_SHORTENED.format(self._shortened)] if self._shortened else []
         return (
             found

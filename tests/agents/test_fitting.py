@@ -56,7 +56,7 @@ def is_told_to_be_cut(cell: str, whole: str, fitted) -> bool:
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 10**9), st.text("ab ", max_size=20)), min_size=200, max_size=250
+        st.tuples(st.integers(0, 10**9), st.text("ab ", max_size=20)), min_size=60, max_size=90
     )
 )
 def test_no_row_is_left_out_that_would_fit(rows):
