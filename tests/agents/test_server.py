@@ -70,7 +70,7 @@ async def test_long_answers_are_cut_and_told(service):
         small = await done(agent, "invoke", query=query, max_tokens=TOKENS_MIN)
         shown = len(small["rows"])
         assert (5_000, 5_000 - shown) == (small["count"], small["left_out"]["rows"])
-        assert f"{5_000 - shown} of 5000 rows are left out here." in small["notes"][0]
+        assert f"Left out here: {5_000 - shown} of 5000 rows." in small["notes"][0]
         larger = await done(agent, "invoke", query=query)
         assert len(larger["rows"]) > shown
         assert small["rows"] == larger["rows"][:shown]
@@ -103,7 +103,7 @@ async def test_long_texts_are_cut_and_told(service):
         query = (await done(agent, "register", sql="SELECT sym FROM texts"))["id"]
         answer = await done(agent, "invoke", query=query)
         assert ["x" * 500 + "… (1500 more characters)"] == answer["rows"][0][2:]
-        assert answer["notes"][0].startswith("1 texts longer than 500 characters are cut")
+        assert answer["notes"][0].startswith("Cut after 500 characters: 1 of the texts here")
         again = await done(agent, "changes", query=query, cursor=answer["cursor"])
         assert not again["reset"]
 
