@@ -111,7 +111,7 @@ class StreamAnswer(BaseModel):
         default=None,
         description="What NOW is: high-water, the largest time seen; server, the clock on the wall.",
     )
-    rows: int = 0
+    rows: int
     oldest: str | None = None
     newest: str | None = None
     queries: int = Field(default=0, description="How many standing queries read it.")
@@ -122,8 +122,8 @@ class StreamAnswer(BaseModel):
 class DescribeAnswer(Fitted):
     """What there is."""
 
-    streams: list[StreamAnswer] = []
-    queries: list[QueryListed] = []
+    streams: list[StreamAnswer] | None = None
+    queries: list[QueryListed] | None = None
     query: QueryAnswer | None = None
 
 

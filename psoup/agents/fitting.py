@@ -12,7 +12,7 @@ CELL_CHARACTERS_MAX: Final = 500
 """A longer text in a list is cut."""
 CUT: Final = "… ({} more characters)"
 _SHORTENED: Final = (
-    f"{{}} texts longer than {CELL_CHARACTERS_MAX} characters are cut; each says by how much."
+    f"Cut after {CELL_CHARACTERS_MAX} characters: {{}} of the texts here; each says by how much."
     " SUBSTRING(column, start, length) in a query reads on in one."
 )
 
@@ -124,7 +124,8 @@ class _Cutting:
                 shown = sum(len(one) for one in _lists(found, part.member))
                 self._left_out[part.member] = part.total - shown
         left_out = {name: count for name, count in self._left_out.items() if count > 0}
-        notes = [self._note(self._parts[name], count) for name, count in left_out.items()]
+        notes = list(self._answer.get("notes", ()))
+        notes += [self._note(self._parts[name], count) for name, count in left_out.items()]
         notes += [_SHORTENED.format(self._shortened)] if self._shortened else []
         return (
             found
@@ -171,7 +172,7 @@ class _Cutting:
     def _note(self, part: Part, count: int) -> str:
         listed = sum(len(one) for one in _lists(self._answer, part.member))
         total = listed if part.total is None else part.total
-        return f"{count} of {total} {part.what} are left out here. {part.instead}"
+        return f"Left out here: {count} of {total} {part.what}. {part.instead}"
 
 
 def _lists(value: Any, member: str) -> Iterator[list[Any]]:  # noqa: ANN401 (of JSON)

@@ -23,6 +23,9 @@ STREAMS_SAMPLED_MAX: Final = 16
 SAMPLE_ROWS: Final = 3
 SAMPLE_ROWS_OF_ONE: Final = 20
 QUERIES_LISTED_MAX: Final = 100
+_UNSAMPLED: Final = (
+    "No sample rows are shown of so many streams: describe(stream=...) shows those of one."
+)
 
 _ROWS: Final = Part(
     "rows",
@@ -51,14 +54,16 @@ def _everything() -> Operation[Found]:
     for stream in streams:
         rows = SAMPLE_ROWS if sampled and stream["rows"] else 0
         shown.append((yield from _stream(stream, rows)))
-    queries, total = yield from _queries({}, streams)
-    return Found(_answer(shown, queries), (_ROWS, _queries_part(total), _STREAMS))
+    queries, total = yield from _queries({})
+    notes = {} if sampled else {"notes": [_UNSAMPLED]}
+    answer = _answer(shown, queries) | notes
+    return Found(answer, (_ROWS, _queries_part(total), _STREAMS))
 
 
 def _one_stream(name: str) -> Operation[Found]:
     described = yield from operations.described(stream_path(name))
     shown = yield from _stream(described, SAMPLE_ROWS_OF_ONE if described["rows"] else 0)
-    queries, _ = yield from _queries({"stream": name}, [])
+    queries, _ = yield from _queries({"stream": name})
     return Found(_answer([shown], queries), (_ROWS, _queries_part(int(described["queries"]))))
 
 
@@ -70,24 +75,24 @@ def _answer(streams: Sequence[StreamAnswer], queries: Sequence[JsonObject]) -> J
 
 def _stream(described: Mapping[str, Any], rows: int) -> Operation[StreamAnswer]:
     """Return a stream with so many of its latest rows."""
-    sample = (yield from _sample(described["name"], rows)) if rows else None
+    sample = (yield from _sample(str(described["name"]), rows)) if rows else None
     members = {**described, "columns": columns_of(described["columns"]), "sample": sample}
     kept = {name: one for name, one in members["retention"].items() if one is not None}
     return StreamAnswer.model_validate({**members, "retention": kept})
 
 
-def _sample(name: str, limit: int) -> Operation[Sample]:
-    """Return the latest rows, the newest first: they are cut from their end."""
-    found = json_object((yield get(f"{stream_path(name)}/sample", {"limit": limit})))
+def _sample(name: str, limit: int) -> Operation[Sample | None]:
+    """Return the latest rows, the newest first: they are cut from their end. None: the stream was dropped meanwhile."""
+    found = yield from operations.found(f"{stream_path(name)}/sample?limit={limit}")
+    if found is None:
+        return None
     names = ["_id", *(one["name"] for one in found["columns"])]
     rows = [[row.get(name) for name in names] for row in reversed(found["rows"])]
     return Sample(columns=names, rows=rows)
 
 
-def _queries(
-    filters: Mapping[str, str], streams: Sequence[Mapping[str, Any]]
-) -> Operation[tuple[list[JsonObject], int]]:
-    """Return the first queries, and how many there are."""
+def _queries(filters: Mapping[str, str]) -> Operation[tuple[list[JsonObject], int]]:
+    """Return the first queries, and how many there are in the service, where these are not all."""
     found = json_object((yield get(QUERIES, {**filters, "limit": QUERIES_LISTED_MAX})))
     queries: list[JsonObject] = found["queries"]
     if found["next"] is None:

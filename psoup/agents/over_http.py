@@ -21,8 +21,8 @@ from psoup.client.errors import DefinitionError, ServiceProblem
 from psoup.client.operations import described
 
 PATH: Final = "/mcp"
-CALLS_MAX: Final = 128
-"""Calls at the same time; further ones are answered 503. Each may wait for most of a minute."""
+CALLS_MAX: Final = 96
+"""Calls at the same time, fewer than the connections that the client may have open; further ones are answered 503."""
 GRACE_S: Final = 1
 """Calls that are under way when the process is asked to end have so long."""
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")

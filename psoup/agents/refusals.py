@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from psoup.agents.fitting import CELL_CHARACTERS_MAX
-from psoup.agents.tokens import count_tokens
+from psoup.agents.tokens import TOKENS_OF_CHARACTER_MAX, count_tokens
 from psoup.client.errors import PsoupError, ServiceProblem
 
 _TOLD: Final = frozenset(
@@ -63,7 +63,7 @@ def fitted(lines: Iterable[str], max_tokens: int) -> str:
         text = "\n".join([*cut[:shown], *rest])
         if count_tokens(text) <= max_tokens:
             return text
-    return f"{cut[0][:max_tokens]}…"
+    return f"{cut[0][: max_tokens // TOKENS_OF_CHARACTER_MAX - 1]}…"
 
 
 def _shown(value: object) -> str:

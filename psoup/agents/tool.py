@@ -61,21 +61,35 @@ class Tool:
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> dict[str, Any]:  # noqa: ANN401 (a literal of pydantic's)
-    """Return the JSON schema of a model, without the titles that repeat the names: an agent pays for each list."""
-    schema: dict[str, Any] = _untitled(model.model_json_schema(mode=mode))
+    """Return the JSON schema of a model, without what says nothing to an agent, who pays for each list of tools.
+
+    Titles repeat names, and the model's text that of its tool. Null is left out: answers leave such a member out, and
+    so may arguments.
+    """
+    schema: dict[str, Any] = _lean(model.model_json_schema(mode=mode))
+    schema.pop("description", None)
     return schema
 
 
-def _untitled(schema: Any) -> Any:  # noqa: ANN401 (of JSON)
-    if isinstance(schema, Mapping):
-        return {
-            name: _properties(one) if name in ("properties", "$defs") else _untitled(one)
-            for name, one in schema.items()
-            if name != "title"
-        }
-    return [_untitled(one) for one in schema] if isinstance(schema, list) else schema
+def _lean(schema: Any) -> Any:  # noqa: ANN401 (of JSON)
+    if isinstance(schema, list):
+        return [_lean(one) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    lean = {
+        name: _members(one) if name in ("properties", "$defs") else _lean(one)
+        for name, one in schema.items()
+        if name != "title" and (name, one) != ("default", None)
+    }
+    match lean.pop("anyOf", None):
+        case [Mapping() as only, {"type": "null"}]:
+            return {**only, **lean}
+        case None:
+            return lean
+        case several:
+            return {"anyOf": several, **lean}
 
 
-def _properties(named: Mapping[str, Any]) -> dict[str, Any]:
+def _members(named: Mapping[str, Any]) -> dict[str, Any]:
     """Return members by name, one of which may be called `title`."""
-    return {name: _untitled(one) for name, one in named.items()}
+    return {name: _lean(one) for name, one in named.items()}

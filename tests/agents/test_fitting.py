@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from psoup.agents.arguments import TOKENS_MIN
 from psoup.agents.fitting import CELL_CHARACTERS_MAX, BudgetError, Part, as_text, fit
+from psoup.agents.refusals import fitted
 from psoup.agents.tokens import count_tokens
 
 ROWS = Part("rows", "rows", "Narrow it.")
@@ -40,7 +41,7 @@ def test_rows_keep_to_the_budget_and_are_all_shown_or_counted(rows, budget, hidd
     shown = fitted["rows"]
     left_out = fitted.get("left_out", {}).get("rows", 0)
     assert total == len(shown) + left_out
-    sentence = f"{left_out} of {total} rows are left out here. Narrow it."
+    sentence = f"Left out here: {left_out} of {total} rows. Narrow it."
     assert (left_out > 0) is (sentence in fitted.get("notes", []))
     for row, given_row in zip(shown, rows, strict=False):
         assert len(row) == len(given_row)
@@ -51,12 +52,12 @@ def test_rows_keep_to_the_budget_and_are_all_shown_or_counted(rows, budget, hidd
 def is_told_to_be_cut(cell: str, whole: str, fitted) -> bool:
     rest = len(whole) - CELL_CHARACTERS_MAX
     cut = f"{whole[:CELL_CHARACTERS_MAX]}… ({rest} more characters)"
-    return cell == cut and any("are cut; each says by how much" in one for one in fitted["notes"])
+    return cell == cut and any("each says by how much" in one for one in fitted["notes"])
 
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 10**9), st.text("ab ", max_size=20)), min_size=200, max_size=250
+        st.tuples(st.integers(0, 10**9), st.text("ab ", max_size=20)), min_size=60, max_size=90
     )
 )
 def test_no_row_is_left_out_that_would_fit(rows):
@@ -82,7 +83,7 @@ def test_lists_in_lists_keep_to_the_budget(tables, budget):
     )
     if "streams" in left_out:
         assert all(not one["sample"]["rows"] for one in shown)
-    assert len(left_out) == sum("left out here" in note for note in fitted.get("notes", []))
+    assert len(left_out) == sum("Left out here" in note for note in fitted.get("notes", []))
 
 
 @given(st.lists(st.integers(0, 10**9).map(str), min_size=1, max_size=400))
@@ -122,3 +123,19 @@ def test_an_answer_that_cannot_fit_says_what_would_do():
 def test_tokens_are_about_those_of_models(text, least, most):
     """Between what common models count and twice that."""
     assert least <= count_tokens(text) <= most
+
+
+@given(
+    st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=20),
+    st.integers(TOKENS_MIN, 600),
+)
+def test_refusals_keep_to_the_budget(lines, budget):
+    """However many lines there are, and whatever is in them."""
+    said = fitted([lines[0] * 50, *lines], budget)
+    assert count_tokens(said) <= budget
+
+
+def test_a_refusal_of_one_long_line_keeps_to_the_budget():
+    """The beginning of it is told."""
+    assert "😀" == fitted(["😀" * 2_000], TOKENS_MIN)[0]
+    assert count_tokens(fitted(["😀" * 2_000], TOKENS_MIN)) <= TOKENS_MIN

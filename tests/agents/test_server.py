@@ -14,6 +14,7 @@ from mcp.types import ReadResourceResult, TextResourceContents
 
 from psoup.agents.arguments import TOKENS_DEFAULT, TOKENS_MIN
 from psoup.agents.catalogue import BY_NAME
+from psoup.agents.looking import STREAMS_SAMPLED_MAX
 from psoup.agents.resources import COMPLETE_TTL_MS, PAGE
 from psoup.agents.server import make_server
 from psoup.agents.tokens import count_tokens
@@ -69,7 +70,7 @@ async def test_long_answers_are_cut_and_told(service):
         small = await done(agent, "invoke", query=query, max_tokens=TOKENS_MIN)
         shown = len(small["rows"])
         assert (5_000, 5_000 - shown) == (small["count"], small["left_out"]["rows"])
-        assert f"{5_000 - shown} of 5000 rows are left out here." in small["notes"][0]
+        assert f"Left out here: {5_000 - shown} of 5000 rows." in small["notes"][0]
         larger = await done(agent, "invoke", query=query)
         assert len(larger["rows"]) > shown
         assert small["rows"] == larger["rows"][:shown]
@@ -102,7 +103,7 @@ async def test_long_texts_are_cut_and_told(service):
         query = (await done(agent, "register", sql="SELECT sym FROM texts"))["id"]
         answer = await done(agent, "invoke", query=query)
         assert ["x" * 500 + "… (1500 more characters)"] == answer["rows"][0][2:]
-        assert answer["notes"][0].startswith("1 texts longer than 500 characters are cut")
+        assert answer["notes"][0].startswith("Cut after 500 characters: 1 of the texts here")
         again = await done(agent, "changes", query=query, cursor=answer["cursor"])
         assert not again["reset"]
 
@@ -123,6 +124,21 @@ async def test_a_budget_that_is_too_small_says_which_one_does(service):
         )
 
 
+async def test_many_streams_are_listed_without_samples(service):
+    """And that is said; none is left out."""
+    names = [f"many_{n:02}" for n in range(STREAMS_SAMPLED_MAX + 1)]
+    for name in names:
+        service.declare(name)
+        service.append(name, many(1))
+    async with asking(service) as agent:
+        there = await done(agent, "describe", max_tokens=100_000)
+        assert set(names) <= {stream["name"] for stream in there["streams"]}
+        assert not any("sample" in stream for stream in there["streams"])
+        assert there["notes"][0].startswith("No sample rows are shown of so many streams")
+        (one,) = (await done(agent, "describe", stream=names[0]))["streams"]
+        assert 1 == len(one["sample"]["rows"])
+
+
 async def test_resources_are_the_standing_queries(service):
     """All of them, page by page; each by its handle and by its name, and what is read is what is invoked."""
     service.declare("listed")
@@ -140,6 +156,8 @@ async def test_resources_are_the_standing_queries(service):
         assert sql in {resource.description for resource in found}
         (template,) = (await agent.list_resource_templates()).resource_templates
         assert "psoup://queries/{id}" == template.uri_template
+        there = await done(agent, "describe", max_tokens=100_000)
+        assert len(found) == len(there["queries"]) + there["left_out"]["queries"]
         for uri in (found[-1].uri, "psoup://queries/listed%203"):
             read = content_of(await agent.read_resource(uri))
             assert read == await done(agent, "invoke", query=read["query"])

@@ -47,6 +47,13 @@ def test_beyond_loopback_it_takes_a_name(psoup):
     assert "--allow-host" in psoup("mcp", "--http", "0.0.0.0:0", code=2).output
 
 
+@pytest.mark.parametrize("name", ["https://agents.example.com", "agents.example.com:443", "*", ""])
+def test_a_name_is_a_name_alone(psoup, name):
+    """A scheme or a port would never be that of a request."""
+    said = psoup("mcp", "--http", "0", "--allow-host", name, code=2).output
+    assert "without scheme and port" in said
+
+
 def test_a_name_takes_http(psoup):
     """Standard input has no host."""
     assert "--http" in psoup("mcp", "--allow-host", "agents.example.com", code=2).output

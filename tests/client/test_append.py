@@ -92,7 +92,8 @@ def test_service_killed_between_append_and_answer_stores_the_rows_once(tmp_path,
     rng, done = random.Random(seed), threading.Event()
 
     def lives():
-        while not done.is_set():
+        is_last = False
+        while not is_last:
             with child(
                 command,
                 env={**os.environ, **PATIENT_ENVIRONMENT},
@@ -101,8 +102,9 @@ def test_service_killed_between_append_and_answer_stores_the_rows_once(tmp_path,
             ) as process:
                 wait_until(lambda: is_ready(url), "the service is ready")
                 ready.set()
-                done.wait(rng.uniform(0.05, 0.4))
-                process.send_signal(signal.SIGKILL)
+                is_last = done.wait(rng.uniform(0.05, 0.4))
+                process.send_signal(signal.SIGTERM if is_last else signal.SIGKILL)
+                process.wait(WAIT_S)  # the last one ends its store
 
     ready = threading.Event()
     life = threading.Thread(target=lives)

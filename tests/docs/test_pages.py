@@ -9,7 +9,7 @@ from tests.docs.session import Session, difference
 JAVASCRIPT = "docs/javascript.md"
 FIRST = (
     *("README.md", "docs/tutorial.md", "docs/coming_back.md", "docs/python.md", JAVASCRIPT),
-    "docs/recipes.md",
+    *("docs/agents.md", "docs/recipes.md"),
 )
 LATER = ("docs/deployment.md", "docs/troubleshooting.md", "docs/spark_job.md")
 """Pages for operators, and one that starts Spark: `make torture` runs them."""

@@ -20,6 +20,11 @@ def serve(http: str | None, names: Sequence[str], *, url: str, token: str | None
         DefinitionError: `http` is no address, or strangers could use the service, or read keys on their way.
         PsoupError: as `serve_http` and `serve_stdio`.
     """
+    wrong = [name for name in names if not name or set(name) & set("/:*")]
+    if wrong:
+        raise DefinitionError(
+            f"--allow-host is {wrong[0]!r}: expected a name or an address without scheme and port, as in agents.example.com."
+        )
     try:
         if http is not None:
             _over_http(http, names, url=url, token=token)
