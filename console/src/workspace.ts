@@ -3,15 +3,14 @@
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 
 import { Problem } from "../../clients/js/src/service.ts";
-import { DRAFT, refresh } from "./catalogue.ts";
+import { draftLabels, isDraft, refresh } from "./catalogue.ts";
 import type { Query, Refusal, Validation, Value } from "./contract.ts";
 import { go, page, place } from "./place.ts";
 import { ask, at, isMissing, refusalOf } from "./service.ts";
 
 const CHECK_AFTER_MS = 350;
-/** A draft that nobody has looked at for so long is removed by the service. */
-const DRAFT_TTL = "1d";
-const DRAFTS = "psoup-drafts";
+/** Texts that this tab has run, with what was typed for their parameters. */
+const OWN = "psoup-own-texts";
 
 export const text = signal("");
 /** What was typed for the parameters of the text. */
@@ -59,20 +58,18 @@ function valueOf(typed: string): Value {
 /** Show the answer to the text: register it, as a draft. */
 export async function run(): Promise<void> {
   if (!canRun.peek()) return;
-  const body = { ...definition(), labels: DRAFT, ttl: DRAFT_TTL };
   await busy(async () => {
-    const before = query.peek();
-    const draft = await register(body).catch((error) => {
-      if (refusalOf(error).code !== "unknown-field") throw error;
-      const { ttl, ...known } = body;
-      return register(known);
-    });
-    remember(text.peek(), draft.id);
+    const draft = await registerDraft();
     const { name, q, now, row, ...kept } = place.peek();
     open(draft);
     go({ ...kept, sql: text.peek() });
-    await forget(before, draft);
   });
+}
+
+async function registerDraft(): Promise<Query> {
+  const draft = await register({ ...definition(), labels: draftLabels() });
+  addOwnText(text.peek(), given.peek());
+  return draft;
 }
 
 function register(body: object): Promise<Query> {
@@ -83,7 +80,6 @@ function register(body: object): Promise<Query> {
 export async function save(name: string, { replace = false } = {}): Promise<boolean> {
   let isKept = true;
   await busy(async () => {
-    const before = query.peek();
     let named: Query;
     try {
       named = await put(name, replace);
@@ -95,20 +91,16 @@ export async function save(name: string, { replace = false } = {}): Promise<bool
     const { sql, q, ...kept } = place.peek();
     open(named);
     go({ ...kept, name });
-    await forget(before, named);
+    await refresh();
   });
   return isKept;
 }
 
 async function put(name: string, replace: boolean): Promise<Query> {
-  try {
-    const path = `/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`;
-    const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body: definition() });
-    return "columns" in named ? named : (await find(name, undefined))!;
-  } catch (error) {
-    if (!isMissing(error)) throw error; // a name with a slash has no path
-    return register({ ...definition(), name });
-  }
+  if (name.includes("/")) return register({ ...definition(), name }); // it has no path
+  const path = `/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`;
+  const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body: definition() });
+  return "columns" in named ? named : (await find(name, undefined))!;
 }
 
 /** Remove the query for everybody. */
@@ -121,18 +113,6 @@ export async function remove(): Promise<void> {
     go({ sql: text.peek() });
     await refresh();
   });
-}
-
-/** Remove the draft of before: another text has taken its place. */
-async function forget(before: Query | null, now: Query): Promise<void> {
-  if (before && before.id !== now.id && isDraft(before)) {
-    await ask(`/v1/queries/${before.id}`, { method: "DELETE" }).catch(() => {});
-  }
-  await refresh();
-}
-
-export function isDraft(one: Query): boolean {
-  return one.name === null && one.labels.console === DRAFT.console;
 }
 
 async function busy(work: () => Promise<void>): Promise<void> {
@@ -174,23 +154,33 @@ function typedOf(value: Value): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The drafts of this tab, so that a page that is loaded anew shows its answer again. A link alone registers nothing. */
-function drafts(): Record<string, string> {
-  return JSON.parse(sessionStorage.getItem(DRAFTS) ?? "{}");
+/** A page that is loaded anew shows the answer of its own text again. That of somebody else waits for Run. */
+function ownTexts(): Record<string, Record<string, string>> {
+  return JSON.parse(sessionStorage.getItem(OWN) ?? "{}");
 }
 
-function remember(sql: string, handle: string): void {
-  sessionStorage.setItem(DRAFTS, JSON.stringify({ ...drafts(), [sql]: handle }));
+function addOwnText(sql: string, typed: Record<string, string>): void {
+  sessionStorage.setItem(OWN, JSON.stringify({ ...ownTexts(), [sql]: typed }));
+}
+
+/** Remove a draft when another query is shown, or the page is left. */
+export function leaveNoDraft(): void {
+  let last: Query | null = null;
+  const remove = () => {
+    if (last && isDraft(last)) ask(`/v1/queries/${last.id}`, { method: "DELETE", keepalive: true }).catch(() => {});
+  };
+  effect(() => {
+    if (last?.id !== query.value?.id) remove();
+    last = query.value;
+  });
+  addEventListener("pagehide", ({ persisted }) => !persisted && remove());
 }
 
 /** Find the query that a place names. */
 async function find(name: string | undefined, handle: string | undefined): Promise<Query | null> {
-  if (handle) return ask<Query>(`/v1/queries/${at(handle)}`);
-  const listed = await ask<{ queries: Query[] }>(`/v1/queries?name=${at(name!)}`).catch(async (error) => {
-    if (refusalOf(error).code !== "unknown-field") throw error;
-    return ask<{ queries: Query[] }>("/v1/queries?limit=1000");
-  });
-  return listed.queries.find((one) => one.name === name) ?? null;
+  if (handle !== undefined) return ask<Query>(`/v1/queries/${at(handle)}`);
+  const { queries } = await ask<{ queries: Query[] }>(`/v1/queries?name=${at(name!)}`);
+  return queries[0] ?? null;
 }
 
 /** Show the query that the URL names, whenever it names another one. */
@@ -220,14 +210,16 @@ async function arrive(): Promise<void> {
 }
 
 async function arriveAtText(sql: string): Promise<void> {
-  const handle = drafts()[sql];
-  if (handle !== undefined && query.peek()?.id === handle) return;
+  const before = query.peek();
+  if (before && text.peek() === sql && !isEdited.peek()) return;
+  const own = ownTexts()[sql];
   batch(() => {
     text.value = sql;
+    given.value = own ?? {};
     query.value = null;
   });
-  const draft = handle === undefined ? null : await ask<Query>(`/v1/queries/${at(handle)}`).catch(() => null);
-  if (draft) openAs(draft, sql);
+  if (own === undefined) return;
+  await busy(async () => open(await registerDraft()));
 }
 
 async function arriveAtQuery(name: string | undefined, handle: string | undefined): Promise<void> {
@@ -285,12 +277,10 @@ export function begin(): void {
   });
 }
 
-/** Show the answer to another text. */
+/** Show the answer to another text, which is that of this page. */
 export async function askFor(sql: string): Promise<void> {
-  batch(() => {
-    query.value = null;
-    text.value = sql;
-    go({ sql });
-  });
+  addOwnText(sql, {});
+  if (place.peek().sql !== sql || page.peek() !== "query") return go({ sql });
+  text.value = sql;
   await run();
 }
