@@ -6,7 +6,7 @@ import { Problem } from "../../clients/js/src/service.ts";
 import { draftLabels, isDraft, refresh } from "./catalogue.ts";
 import type { Query, Refusal, Validation, Value } from "./contract.ts";
 import { go, page, place } from "./place.ts";
-import { ask, at, isMissing, refusalOf } from "./service.ts";
+import { ask, at, refusalOf } from "./service.ts";
 
 const CHECK_AFTER_MS = 350;
 /** Texts that this tab has run, with what was typed for their parameters. */
@@ -230,7 +230,6 @@ async function arriveAtQuery(name: string | undefined, handle: string | undefine
 
 /** Ask what the service says of the text, a moment after it was edited. */
 export function keepChecking(): void {
-  let isThere = true;
   let asking = new AbortController();
   effect(() => {
     const body = definition();
@@ -244,7 +243,6 @@ export function keepChecking(): void {
       });
       return;
     }
-    if (!isThere) return;
     setTimeout(async () => {
       if (mine.signal.aborted) return;
       try {
@@ -255,13 +253,10 @@ export function keepChecking(): void {
         });
       } catch (error) {
         if (mine.signal.aborted) return;
-        isThere = !isMissing(error);
-        if (isThere) {
-          batch(() => {
-            checked.value = null;
-            refusal.value = refusalOf(error);
-          });
-        }
+        batch(() => {
+          checked.value = null;
+          refusal.value = refusalOf(error);
+        });
       }
     }, CHECK_AFTER_MS);
   });
