@@ -3,7 +3,7 @@
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 
 import { Problem } from "../../clients/js/src/service.ts";
-import { draftLabels, isDraft, refresh } from "./catalogue.ts";
+import { draftLabels, isDraft, queries, refresh } from "./catalogue.ts";
 import type { Query, Refusal, Validation, Value } from "./contract.ts";
 import { go, page, place } from "./place.ts";
 import { ask, at, refusalOf } from "./service.ts";
@@ -179,8 +179,8 @@ export function leaveNoDraft(): void {
 /** Find the query that a place names. */
 async function find(name: string | undefined, handle: string | undefined): Promise<Query | null> {
   if (handle !== undefined) return ask<Query>(`/v1/queries/${at(handle)}`);
-  const { queries } = await ask<{ queries: Query[] }>(`/v1/queries?name=${at(name!)}`);
-  return queries[0] ?? null;
+  const listed = await ask<{ queries: Query[] }>(`/v1/queries?name=${at(name!)}`);
+  return listed.queries[0] ?? null;
 }
 
 /** Show the query that the URL names, whenever it names another one. */
@@ -191,6 +191,16 @@ export function openPlaces(): void {
   });
   effect(() => {
     if (named.value !== null) untracked(() => void arrive());
+  });
+}
+
+/** Show the text of the query anew where somebody has replaced it, unless it is being edited. */
+export function seeReplacements(): void {
+  effect(() => {
+    const one = query.peek();
+    const listed = queries.value?.find(({ id }) => id === one?.id);
+    const isNewer = listed && one && listed.version > one.version;
+    if (isNewer && !isEdited.peek()) untracked(() => openAs(listed, listed.sql ?? listed.canonical));
   });
 }
 
