@@ -30,16 +30,21 @@ export const parameters = computed(() => {
   return [...new Set([...bare.matchAll(/(?<![:\w])[:$]([A-Za-z_]\w*)/g)].map((found) => found[1]!))];
 });
 
+interface Definition {
+  sql: string;
+  params?: Record<string, Value>;
+}
+
 /** The definition that the query that is shown was registered by. */
-const shown = signal("");
+const shown = signal<Definition | null>(null);
 /** Whether the text is another one by now. */
-export const isEdited = computed(() => query.value !== null && JSON.stringify(definition()) !== shown.value);
+export const isEdited = computed(() => query.value !== null && JSON.stringify(definition()) !== JSON.stringify(shown.value));
 
 /** Whether there is a text whose answer is not shown yet. */
 export const canRun = computed(() => text.value.trim() !== "" && (query.value === null || isEdited.value));
 
 /** The body that registers the text. */
-export function definition(): { sql: string; params?: Record<string, Value> } {
+export function definition(): Definition {
   const params = Object.fromEntries(parameters.value.map((name) => [name, valueOf(given.value[name] ?? "")]));
   return parameters.value.length > 0 ? { sql: text.value, params } : { sql: text.value };
 }
@@ -59,17 +64,20 @@ function valueOf(typed: string): Value {
 export async function run(): Promise<void> {
   if (!canRun.peek()) return;
   await busy(async () => {
-    const draft = await registerDraft();
+    const { sql } = await openDraft();
     const { name, q, now, row, ...kept } = place.peek();
-    open(draft);
-    go({ ...kept, sql: text.peek() });
+    go({ ...kept, sql });
   });
 }
 
-async function registerDraft(): Promise<Query> {
-  const draft = await register({ ...definition(), labels: draftLabels() });
-  addOwnText(text.peek(), given.peek());
-  return draft;
+/** Register the text as it stands, and show the answer, though the text may have been edited meanwhile. */
+async function openDraft(): Promise<Definition> {
+  const registered = definition();
+  const typed = given.peek();
+  const draft = await register({ ...registered, labels: draftLabels() });
+  addOwnText(registered.sql, typed);
+  open(draft, registered);
+  return registered;
 }
 
 function register(body: object): Promise<Query> {
@@ -80,26 +88,27 @@ function register(body: object): Promise<Query> {
 export async function save(name: string, { replace = false } = {}): Promise<boolean> {
   let isKept = true;
   await busy(async () => {
+    const registered = definition();
     let named: Query;
     try {
-      named = await put(name, replace);
+      named = await put(name, registered, replace);
     } catch (error) {
       if (refusalOf(error).code !== "name-taken") throw error;
       isKept = false;
       return;
     }
     const { sql, q, ...kept } = place.peek();
-    open(named);
+    open(named, registered);
     go({ ...kept, name });
     await refresh();
   });
   return isKept;
 }
 
-async function put(name: string, replace: boolean): Promise<Query> {
-  if (name.includes("/")) return register({ ...definition(), name }); // it has no path
+async function put(name: string, body: Definition, replace: boolean): Promise<Query> {
+  if (name.includes("/")) return register({ ...body, name }); // it has no path
   const path = `/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`;
-  const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body: definition() });
+  const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body });
   return "columns" in named ? named : (await find(name, undefined))!;
 }
 
@@ -130,11 +139,11 @@ async function busy(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Show the answer of a query that was registered by the text as it stands. */
-function open(one: Query): void {
+/** Show the answer of a query that was registered by this definition. */
+function open(one: Query, registered: Definition): void {
   batch(() => {
     query.value = one;
-    shown.value = JSON.stringify(definition());
+    shown.value = registered;
     checked.value = null;
     refusal.value = null;
   });
@@ -146,7 +155,7 @@ function openAs(one: Query, source: string): void {
     text.value = source;
     const params = Object.entries(one.params ?? {});
     given.value = Object.fromEntries(params.map(([name, value]) => [name, typedOf(value)]));
-    open(one);
+    open(one, definition());
   });
 }
 
@@ -220,8 +229,7 @@ async function arrive(): Promise<void> {
 }
 
 async function arriveAtText(sql: string): Promise<void> {
-  const before = query.peek();
-  if (before && text.peek() === sql && !isEdited.peek()) return;
+  if (query.peek() && shown.peek()?.sql === sql) return;
   const own = ownTexts()[sql];
   batch(() => {
     text.value = sql;
@@ -229,7 +237,7 @@ async function arriveAtText(sql: string): Promise<void> {
     query.value = null;
   });
   if (own === undefined) return;
-  await busy(async () => open(await registerDraft()));
+  await busy(async () => void (await openDraft()));
 }
 
 async function arriveAtQuery(name: string | undefined, handle: string | undefined): Promise<void> {

@@ -67,6 +67,25 @@ def test_a_link_alone_registers_nothing(desk):
     standing(desk, before, "nothing is left")
 
 
+def test_parameters_get_their_values_below_the_text(desk):
+    """A number is a number and a text a text; a page that is loaded anew has them again."""
+    desk.declare("given", ("ts", "timestamp"), ("n", "int64"), ("s", "string"))
+    rows = [{"ts": "2026-01-05T10:00:00Z", "n": n, "s": "x"} for n in (1, 2, 3)]
+    desk.call("POST", "/v1/streams/given/rows", rows)
+    page = desk.open("/console")
+    write(page, "SELECT n FROM given WHERE n > :min AND s = :word")
+    page.get_by_label(":min").fill("1")
+    page.get_by_label(":word").fill("x")
+    run(page)
+    assert shows(page, "2 rows")
+    page.reload()
+    assert shows(page, "Draft", "2 rows")
+    assert "1" == page.get_by_label(":min").input_value()
+    page.get_by_label(":min").fill("2")
+    run(page)
+    assert shows(page, "1 row")
+
+
 def test_playing_the_past_ends_in_the_present(desk):
     """Play begins at the oldest instant and moves on by itself; pressed again it stays where it is."""
     desk.declare("played", ("ts", "timestamp"), ("n", "int64"))
