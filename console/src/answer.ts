@@ -47,16 +47,21 @@ export const nowMs = computed<number | null>(() => {
 
 export const isLive = computed(() => place.value.now === undefined);
 
+/** NOW of the live answer in milliseconds, as it was last, also while an instant in the past is looked at. */
+export const latestMs = signal<number | null>(null);
+
 /** Follow the query that is shown, or ask for the instant that the place names, from now on. */
 export function keepAnswering(): void {
+  effect(() => {
+    if (isLive.value && nowMs.value !== null) latestMs.value = nowMs.value;
+  });
   effect(() => {
     const handle = query.value?.id;
     void key.value;
     untracked(clear);
     if (handle === undefined) return;
     void untracked(() => measure(handle));
-    const live = computed(() => isLive.value);
-    return effect(() => (live.value ? untracked(() => follow(handle)) : askPast(handle)));
+    return effect(() => (isLive.value ? untracked(() => follow(handle)) : askPast(handle)));
   });
 }
 
@@ -66,18 +71,19 @@ function clear(): void {
     total.value = 0;
     problem.value = null;
     entered.value = new Map();
-    windowMs.value = null;
+    windowMs.value = latestMs.value = null;
     told.value = { now: null, aheadMs: null };
   });
   seen = new Map();
 }
 
-/** Learn how long the window is. */
+/** Learn how long the window is, and where NOW is. */
 async function measure(handle: string): Promise<void> {
   try {
-    const { window } = await ask<Result>(`/v1/queries/${at(handle)}/results?count=only`);
+    const { window, now } = await ask<Result>(`/v1/queries/${at(handle)}/results?count=only`);
     if (query.peek()?.id !== handle) return;
     windowMs.value = window.begin && window.end ? millis(window.end) - millis(window.begin) : null;
+    if (now !== null) latestMs.value ??= millis(now);
   } catch (error) {
     if (!isAbort(error)) problem.value = refusalOf(error);
   }

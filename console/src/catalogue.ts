@@ -10,15 +10,32 @@ const EVERY_MS = 3_000;
 /** Queries are asked for every so many times. */
 const QUERIES_TURNS = 4;
 const LISTED_MAX = 500;
-/** Drafts are queries that the console has registered for a text that somebody runs; they have no name. */
-export const DRAFT = { console: "draft" };
+/** A draft that its tab could not remove is removed after so many days, by whoever opens the console then. */
+const DRAFT_DAYS = 7;
+const DAY_MS = 86_400_000;
 
 export const streams = signal<Stream[] | null>(null);
 export const queries = signal<Query[] | null>(null);
 /** Whether there are more queries than are listed. */
 export const hasMore = signal(false);
 
-export const saved = computed(() => (queries.value ?? []).filter((query) => query.labels.console !== DRAFT.console));
+export const saved = computed(() => (queries.value ?? []).filter((query) => !isDraft(query)));
+
+/** Labels of a draft: a query without a name, registered for a text that somebody runs. */
+export function draftLabels(): Record<string, string> {
+  return { console: "draft", day: new Date().toISOString().slice(0, 10) };
+}
+
+export function isDraft(query: Query): boolean {
+  return query.name === null && query.labels.console === "draft";
+}
+
+async function removeOldDrafts(): Promise<void> {
+  const isOld = (query: Query) => Date.now() - Date.parse(query.labels.day ?? "") > DRAFT_DAYS * DAY_MS;
+  for (const query of (queries.peek() ?? []).filter(isDraft).filter(isOld)) {
+    await ask(`/v1/queries/${query.id}`, { method: "DELETE" }).catch(() => {});
+  }
+}
 
 async function refreshStreams(): Promise<void> {
   set(streams, (await ask<{ streams: Stream[] }>(`/v1/streams?limit=${LISTED_MAX}`)).streams);
@@ -42,7 +59,9 @@ function set<T>(list: { value: T[] | null; peek(): T[] | null }, next: T[]): voi
 
 /** Ask again every few seconds while the page can be seen; for queries less often. */
 export async function keepRefreshing(): Promise<never> {
-  for (let turn = 0; ; turn++) {
+  await refresh();
+  await removeOldDrafts();
+  for (let turn = 1; ; turn++) {
     if (document.visibilityState === "visible") {
       await (turn % QUERIES_TURNS === 0 ? refresh() : refreshStreams().catch(() => {}));
     }

@@ -66,6 +66,8 @@ export interface Validation {
 /** The description of a standing query. */
 export interface Query extends Validation {
   id: string;
+  /** Grows when the query is replaced. */
+  version: number;
   state: "live" | "filling" | "suspended";
   suspended: { reason: string } | null;
   name: string | null;

@@ -66,7 +66,7 @@ function Parameters() {
           <span>:{name}</span>
           <input
             value={given.value[name] ?? ""}
-            placeholder="40, 'text' or null"
+            placeholder="40, text or null"
             onInput={(event) => (given.value = { ...given.peek(), [name]: event.currentTarget.value })}
           />
         </label>

@@ -6,7 +6,7 @@ import { keepAnswering } from "./answer.ts";
 import { keepRefreshing } from "./catalogue.ts";
 import { takeFiles } from "./files/drop.tsx";
 import { Shell, applyTheme, keepTitle } from "./shell.tsx";
-import { keepChecking, openPlaces } from "./workspace.ts";
+import { keepChecking, leaveNoDraft, openPlaces, seeReplacements } from "./workspace.ts";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 
@@ -18,3 +18,5 @@ void keepRefreshing();
 keepChecking();
 keepAnswering();
 openPlaces();
+leaveNoDraft();
+seeReplacements();

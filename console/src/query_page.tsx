@@ -2,10 +2,11 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { isAwaited, isLive, PAST_ROWS_MAX, problem, rows, total } from "./answer.ts";
 import { Chart } from "./chart.tsx";
+import { isDraft } from "./catalogue.ts";
 import type { Forecast } from "./contract.ts";
 import { CopyMenu } from "./copy.tsx";
 import { SqlEditor } from "./editor.tsx";
@@ -15,7 +16,7 @@ import { PlanView } from "./plan.tsx";
 import { TimeSlider } from "./slider.tsx";
 import { AnswerTable } from "./table.tsx";
 import { Welcome } from "./welcome.tsx";
-import { canRun, checked, isBusy, isDraft, isEdited, query, refusal, remove, run, save, text } from "./workspace.ts";
+import { canRun, checked, isBusy, isEdited, query, refusal, remove, run, save, text } from "./workspace.ts";
 
 const VIEWS: [View, string][] = [
   ["table", "Table"],
@@ -108,7 +109,7 @@ function SaveForm({ done }: { done: () => void }) {
   const name = useSignal(query.peek()?.name ?? query.peek()?.labels.title ?? "");
   const isTaken = useSignal(false);
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current!.focus(), []);
+  useLayoutEffect(() => field.current!.focus(), []); // before the next key
   const submit = async (event: Event) => {
     event.preventDefault();
     isTaken.value = !(await save(name.value.trim(), { replace: isTaken.value }));

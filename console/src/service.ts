@@ -31,11 +31,13 @@ interface Request {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
+  /** Whether it outlives the page. */
+  keepalive?: boolean;
 }
 
 /** Ask for JSON. Throws Problem where the service refuses, TypeError where nobody answers. */
-export async function ask<T>(path: string, { method = "GET", body, headers = {}, signal }: Request = {}): Promise<T> {
-  const init: RequestInit = { method, headers, signal: signal ?? null };
+export async function ask<T>(path: string, { method = "GET", body, headers = {}, signal, keepalive = false }: Request = {}): Promise<T> {
+  const init: RequestInit = { method, headers, signal: signal ?? null, keepalive };
   if (body !== undefined) {
     init.headers = { "Content-Type": "application/json", ...headers };
     init.body = typeof body === "string" ? body : JSON.stringify(body);

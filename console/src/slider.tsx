@@ -1,9 +1,9 @@
 /** The time slider: any instant that retention has kept, with a play button. Behind it, how many rows were shown when. */
 
-import { effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { instantOf, isAwaited, isLive, nowMs, windowMs } from "./answer.ts";
+import { instantOf, isAwaited, isLive, latestMs, windowMs } from "./answer.ts";
 import { streamsOf } from "./catalogue.ts";
 import type { Point, Series } from "./contract.ts";
 import { duration, instant, millis } from "./format.ts";
@@ -26,7 +26,7 @@ interface Reach {
 
 /** What the slider reaches: back to the oldest row, or some lengths of the window. */
 function reachOf(): Reach | null {
-  const toMs = latest.value;
+  const toMs = latestMs.value;
   const oldest = streamsOf(query.value?.canonical ?? "").flatMap((one) => (one.oldest ? [millis(one.oldest)] : []));
   if (toMs === null || oldest.length === 0) return null;
   const back = windowMs.value ? toMs - WINDOWS_BACK * windowMs.value : -Infinity;
@@ -34,27 +34,9 @@ function reachOf(): Reach | null {
   return toMs - fromMs >= 1 ? { fromMs, toMs } : null;
 }
 
-/** NOW of the live answer, also while an instant in the past is looked at. */
-const latest = signal<number | null>(null);
-effect(() => {
-  const handle = query.value?.id;
-  if (handle !== shownHandle) latest.value = null;
-  shownHandle = handle;
-  if (isLive.value && nowMs.value !== null) latest.value = nowMs.value;
-});
-let shownHandle: string | undefined;
-
 export function TimeSlider() {
   const isPlaying = useSignal(false);
   const reach = useComputed(reachOf);
-  const handle = query.value!.id;
-  useEffect(() => {
-    if (latest.peek() !== null || isLive.peek()) return;
-    void ask<Series>(`/v1/queries/${at(handle)}/results?count=only`).then((answer) => {
-      const { now } = answer as unknown as { now: string | null };
-      if (now) latest.value = millis(now);
-    }, () => {});
-  }, [handle]);
   useSignalEffect(() => {
     if (!isPlaying.value) return;
     const timer = setInterval(() => step(reach.peek(), () => (isPlaying.value = false)), FRAME_MS);
@@ -139,7 +121,9 @@ function Counts({ fromMs, toMs }: Reach) {
       );
     };
     load();
-    return () => (isGone = true) as unknown as void;
+    return () => {
+      isGone = true;
+    };
   }, [handle, Math.round(toMs / AGAIN_MS), Math.round(fromMs / AGAIN_MS)]);
   const most = Math.max(1, ...points.value.map((one) => one.count));
   const corners = points.value.map(({ now, count }): [number, number] => {

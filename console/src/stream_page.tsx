@@ -132,7 +132,7 @@ function SampleRows({ stream, picked, pick }: { stream: Stream; picked: Row | nu
                   <td key={name}>{row[name] === null ? <span class="null">NULL</span> : cell(row[name], type)}</td>
                 ))}
                 <td class="why">
-                  <button type="button" aria-label={`Ask about row ${row._id}`} onClick={() => pick(row)}>
+                  <button type="button" aria-label={`hits of row ${row._id}`} onClick={() => pick(row)}>
                     hits
                   </button>
                 </td>

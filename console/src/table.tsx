@@ -190,7 +190,7 @@ function Line({ row, place: index, columns, leaves }: LineProps) {
       ))}
       {leaves && <td class="leaves">{left.value && <Left {...left.value} />}</td>}
       <td class="why">
-        <button type="button" tabIndex={-1} aria-label={`Explain row ${index + 1}`} onClick={() => look({ row: row._id })}>
+        <button type="button" tabIndex={-1} aria-label={`why row ${index + 1}`} onClick={() => look({ row: row._id })}>
           why
         </button>
       </td>

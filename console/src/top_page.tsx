@@ -7,7 +7,7 @@ import { placeOf, titleOf } from "./catalogue.ts";
 import type { Refusal, TopQuery } from "./contract.ts";
 import { bytes, count } from "./format.ts";
 import { follow, place, urlOf } from "./place.ts";
-import { ask, isAbort, isMissing, refusalOf } from "./service.ts";
+import { ask, isAbort, refusalOf } from "./service.ts";
 
 const MEASURES = { bytes: "bytes of matches", matches: "matches", invokes: "invocations" } as const;
 type Measure = keyof typeof MEASURES;
@@ -22,8 +22,7 @@ export function TopPage() {
     ask<{ queries: TopQuery[] }>(`/v1/top?by=${by}&limit=${LISTED}`, { signal: asking.signal }).then(
       (told) => (found.value = told.queries),
       (error) => {
-        if (isAbort(error)) return;
-        problem.value = isMissing(error) ? { code: "", detail: "This service does not tell what its queries cost." } : refusalOf(error);
+        if (!isAbort(error)) problem.value = refusalOf(error);
       },
     );
     return () => asking.abort();

@@ -3,15 +3,14 @@
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 
 import { Problem } from "../../clients/js/src/service.ts";
-import { DRAFT, refresh } from "./catalogue.ts";
+import { draftLabels, isDraft, queries, refresh } from "./catalogue.ts";
 import type { Query, Refusal, Validation, Value } from "./contract.ts";
 import { go, page, place } from "./place.ts";
-import { ask, at, isMissing, refusalOf } from "./service.ts";
+import { ask, at, refusalOf } from "./service.ts";
 
 const CHECK_AFTER_MS = 350;
-/** A draft that nobody has looked at for so long is removed by the service. */
-const DRAFT_TTL = "1d";
-const DRAFTS = "psoup-drafts";
+/** Texts that this tab has run, with what was typed for their parameters. */
+const OWN = "psoup-own-texts";
 
 export const text = signal("");
 /** What was typed for the parameters of the text. */
@@ -31,16 +30,21 @@ export const parameters = computed(() => {
   return [...new Set([...bare.matchAll(/(?<![:\w])[:$]([A-Za-z_]\w*)/g)].map((found) => found[1]!))];
 });
 
+interface Definition {
+  sql: string;
+  params?: Record<string, Value>;
+}
+
 /** The definition that the query that is shown was registered by. */
-const shown = signal("");
+const shown = signal<Definition | null>(null);
 /** Whether the text is another one by now. */
-export const isEdited = computed(() => query.value !== null && JSON.stringify(definition()) !== shown.value);
+export const isEdited = computed(() => query.value !== null && JSON.stringify(definition()) !== JSON.stringify(shown.value));
 
 /** Whether there is a text whose answer is not shown yet. */
 export const canRun = computed(() => text.value.trim() !== "" && (query.value === null || isEdited.value));
 
 /** The body that registers the text. */
-export function definition(): { sql: string; params?: Record<string, Value> } {
+export function definition(): Definition {
   const params = Object.fromEntries(parameters.value.map((name) => [name, valueOf(given.value[name] ?? "")]));
   return parameters.value.length > 0 ? { sql: text.value, params } : { sql: text.value };
 }
@@ -59,20 +63,21 @@ function valueOf(typed: string): Value {
 /** Show the answer to the text: register it, as a draft. */
 export async function run(): Promise<void> {
   if (!canRun.peek()) return;
-  const body = { ...definition(), labels: DRAFT, ttl: DRAFT_TTL };
   await busy(async () => {
-    const before = query.peek();
-    const draft = await register(body).catch((error) => {
-      if (refusalOf(error).code !== "unknown-field") throw error;
-      const { ttl, ...known } = body;
-      return register(known);
-    });
-    remember(text.peek(), draft.id);
+    const { sql } = await openDraft();
     const { name, q, now, row, ...kept } = place.peek();
-    open(draft);
-    go({ ...kept, sql: text.peek() });
-    await forget(before, draft);
+    go({ ...kept, sql });
   });
+}
+
+/** Register the text as it stands, and show the answer, though the text may have been edited meanwhile. */
+async function openDraft(): Promise<Definition> {
+  const registered = definition();
+  const typed = given.peek();
+  const draft = await register({ ...registered, labels: draftLabels() });
+  addOwnText(registered.sql, typed);
+  open(draft, registered);
+  return registered;
 }
 
 function register(body: object): Promise<Query> {
@@ -83,32 +88,28 @@ function register(body: object): Promise<Query> {
 export async function save(name: string, { replace = false } = {}): Promise<boolean> {
   let isKept = true;
   await busy(async () => {
-    const before = query.peek();
+    const registered = definition();
     let named: Query;
     try {
-      named = await put(name, replace);
+      named = await put(name, registered, replace);
     } catch (error) {
       if (refusalOf(error).code !== "name-taken") throw error;
       isKept = false;
       return;
     }
     const { sql, q, ...kept } = place.peek();
-    open(named);
+    open(named, registered);
     go({ ...kept, name });
-    await forget(before, named);
+    await refresh();
   });
   return isKept;
 }
 
-async function put(name: string, replace: boolean): Promise<Query> {
-  try {
-    const path = `/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`;
-    const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body: definition() });
-    return "columns" in named ? named : (await find(name, undefined))!;
-  } catch (error) {
-    if (!isMissing(error)) throw error; // a name with a slash has no path
-    return register({ ...definition(), name });
-  }
+async function put(name: string, body: Definition, replace: boolean): Promise<Query> {
+  if (name.includes("/")) return register({ ...body, name }); // it has no path
+  const path = `/v1/queries/${at(name)}${replace ? "?replace=true" : ""}`;
+  const named = await ask<Query | { state: "replacing" }>(path, { method: "PUT", body });
+  return "columns" in named ? named : (await find(name, undefined))!;
 }
 
 /** Remove the query for everybody. */
@@ -121,18 +122,6 @@ export async function remove(): Promise<void> {
     go({ sql: text.peek() });
     await refresh();
   });
-}
-
-/** Remove the draft of before: another text has taken its place. */
-async function forget(before: Query | null, now: Query): Promise<void> {
-  if (before && before.id !== now.id && isDraft(before)) {
-    await ask(`/v1/queries/${before.id}`, { method: "DELETE" }).catch(() => {});
-  }
-  await refresh();
-}
-
-export function isDraft(one: Query): boolean {
-  return one.name === null && one.labels.console === DRAFT.console;
 }
 
 async function busy(work: () => Promise<void>): Promise<void> {
@@ -150,11 +139,11 @@ async function busy(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Show the answer of a query that was registered by the text as it stands. */
-function open(one: Query): void {
+/** Show the answer of a query that was registered by this definition. */
+function open(one: Query, registered: Definition): void {
   batch(() => {
     query.value = one;
-    shown.value = JSON.stringify(definition());
+    shown.value = registered;
     checked.value = null;
     refusal.value = null;
   });
@@ -166,7 +155,7 @@ function openAs(one: Query, source: string): void {
     text.value = source;
     const params = Object.entries(one.params ?? {});
     given.value = Object.fromEntries(params.map(([name, value]) => [name, typedOf(value)]));
-    open(one);
+    open(one, definition());
   });
 }
 
@@ -174,23 +163,33 @@ function typedOf(value: Value): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The drafts of this tab, so that a page that is loaded anew shows its answer again. A link alone registers nothing. */
-function drafts(): Record<string, string> {
-  return JSON.parse(sessionStorage.getItem(DRAFTS) ?? "{}");
+/** A page that is loaded anew shows the answer of its own text again. That of somebody else waits for Run. */
+function ownTexts(): Record<string, Record<string, string>> {
+  return JSON.parse(sessionStorage.getItem(OWN) ?? "{}");
 }
 
-function remember(sql: string, handle: string): void {
-  sessionStorage.setItem(DRAFTS, JSON.stringify({ ...drafts(), [sql]: handle }));
+function addOwnText(sql: string, typed: Record<string, string>): void {
+  sessionStorage.setItem(OWN, JSON.stringify({ ...ownTexts(), [sql]: typed }));
+}
+
+/** Remove a draft when another query is shown, or the page is left. */
+export function leaveNoDraft(): void {
+  let last: Query | null = null;
+  const remove = () => {
+    if (last && isDraft(last)) ask(`/v1/queries/${last.id}`, { method: "DELETE", keepalive: true }).catch(() => {});
+  };
+  effect(() => {
+    if (last?.id !== query.value?.id) remove();
+    last = query.value;
+  });
+  addEventListener("pagehide", ({ persisted }) => !persisted && remove());
 }
 
 /** Find the query that a place names. */
 async function find(name: string | undefined, handle: string | undefined): Promise<Query | null> {
-  if (handle) return ask<Query>(`/v1/queries/${at(handle)}`);
-  const listed = await ask<{ queries: Query[] }>(`/v1/queries?name=${at(name!)}`).catch(async (error) => {
-    if (refusalOf(error).code !== "unknown-field") throw error;
-    return ask<{ queries: Query[] }>("/v1/queries?limit=1000");
-  });
-  return listed.queries.find((one) => one.name === name) ?? null;
+  if (handle !== undefined) return ask<Query>(`/v1/queries/${at(handle)}`);
+  const listed = await ask<{ queries: Query[] }>(`/v1/queries?name=${at(name!)}`);
+  return listed.queries[0] ?? null;
 }
 
 /** Show the query that the URL names, whenever it names another one. */
@@ -201,6 +200,16 @@ export function openPlaces(): void {
   });
   effect(() => {
     if (named.value !== null) untracked(() => void arrive());
+  });
+}
+
+/** Show the text of the query anew where somebody has replaced it, unless it is being edited. */
+export function seeReplacements(): void {
+  effect(() => {
+    const one = query.peek();
+    const listed = queries.value?.find(({ id }) => id === one?.id);
+    const isNewer = listed && one && listed.version > one.version;
+    if (isNewer && !isEdited.peek()) untracked(() => openAs(listed, listed.sql ?? listed.canonical));
   });
 }
 
@@ -220,14 +229,15 @@ async function arrive(): Promise<void> {
 }
 
 async function arriveAtText(sql: string): Promise<void> {
-  const handle = drafts()[sql];
-  if (handle !== undefined && query.peek()?.id === handle) return;
+  if (query.peek() && shown.peek()?.sql === sql) return;
+  const own = ownTexts()[sql];
   batch(() => {
     text.value = sql;
+    given.value = own ?? {};
     query.value = null;
   });
-  const draft = handle === undefined ? null : await ask<Query>(`/v1/queries/${at(handle)}`).catch(() => null);
-  if (draft) openAs(draft, sql);
+  if (own === undefined) return;
+  await busy(async () => void (await openDraft()));
 }
 
 async function arriveAtQuery(name: string | undefined, handle: string | undefined): Promise<void> {
@@ -238,7 +248,6 @@ async function arriveAtQuery(name: string | undefined, handle: string | undefine
 
 /** Ask what the service says of the text, a moment after it was edited. */
 export function keepChecking(): void {
-  let isThere = true;
   let asking = new AbortController();
   effect(() => {
     const body = definition();
@@ -252,7 +261,6 @@ export function keepChecking(): void {
       });
       return;
     }
-    if (!isThere) return;
     setTimeout(async () => {
       if (mine.signal.aborted) return;
       try {
@@ -263,13 +271,10 @@ export function keepChecking(): void {
         });
       } catch (error) {
         if (mine.signal.aborted) return;
-        isThere = !isMissing(error);
-        if (isThere) {
-          batch(() => {
-            checked.value = null;
-            refusal.value = refusalOf(error);
-          });
-        }
+        batch(() => {
+          checked.value = null;
+          refusal.value = refusalOf(error);
+        });
       }
     }, CHECK_AFTER_MS);
   });
@@ -285,12 +290,10 @@ export function begin(): void {
   });
 }
 
-/** Show the answer to another text. */
+/** Show the answer to another text, which is that of this page. */
 export async function askFor(sql: string): Promise<void> {
-  batch(() => {
-    query.value = null;
-    text.value = sql;
-    go({ sql });
-  });
+  addOwnText(sql, {});
+  if (place.peek().sql !== sql || page.peek() !== "query") return go({ sql });
+  text.value = sql;
   await run();
 }

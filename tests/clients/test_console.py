@@ -3,36 +3,30 @@
 import hashlib
 import json
 import re
-import subprocess
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
-import httpx2
 import pytest
 
-from psoup.app.console.serving import BUILT
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS
-from tests.clients.test_browser import CHROMIUM
-from tests.clients.test_console_parts import CONSOLE
+from tests.clients.desk import (
+    DESK,
+    NEEDS,
+    PHONE,
+    SELECTED,
+    Desk,
+    cells,
+    fits,
+    run,
+    shows,
+    url,
+    violations,
+    write,
+)
 from tests.patience import wait_until
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra `dev`")
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: none is on PATH"),
-    pytest.mark.skipif(
-        not (BUILT / "page.html").exists(), reason="needs the console: make console"
-    ),
-]
-PHONE = {"width": 360, "height": 740}
-DESK = {"width": 1400, "height": 900}
+pytestmark = list(NEEDS)
 SIZES = pytest.mark.parametrize("size", [PHONE, DESK], ids=["phone", "desk"])
-AXE = CONSOLE / "node_modules" / "axe-core" / "axe.min.js"
-VIOLATIONS = "async () => (await axe.run()).violations.map(({ id, nodes }) => [id, nodes.map((one) => one.html)])"
-POLICY = """addEventListener("securitypolicyviolation", (event) => {
-  if (event.sourceFile) console.error(`${event.effectiveDirective}: ${event.sourceFile}:${event.lineNumber}`);
-})"""
-SELECTED = """() => document.querySelector(".sql").shadowRoot.getSelection().toString()"""
 DROP = """([name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name));
@@ -44,119 +38,6 @@ CSV = "time,sensor,celsius\n" + "".join(
     for minute in range(30)
     for step, sensor in enumerate(("north", "south"))
 )
-
-
-@dataclass
-class Desk:
-    """A service, and browsers that note what they ask for and what goes wrong."""
-
-    browser: Any
-    url: str
-    asked: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-
-    def open(self, path: str, size: dict[str, int] = DESK, **options: Any) -> Any:
-        """Return a page of a browser with a storage of its own."""
-        context = self.browser.new_context(viewport=size, **options)
-        context.add_init_script(POLICY)
-        page = context.new_page()
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("console", self._hear)
-        page.goto(self.url + path)
-        return page
-
-    def _hear(self, message: Any) -> None:
-        """Note what the browser complains of, but for what is no fault of the page.
-
-        A request may be refused. And where a text is typed over another one Chromium itself tries to keep its style,
-        inline, in the editor: it is not let to, and the text is right. What the page's own files try is told by POLICY.
-        """
-        usual = ("the server responded with", "Applying inline style violates")
-        if message.type in {"error", "warning"} and not any(one in message.text for one in usual):
-            self.said.append(message.text)
-
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        answer = httpx2.request(method, self.url + path, json=body, timeout=90)
-        assert answer.is_success, answer.text
-        return answer.json() if answer.content else None
-
-    def declare(self, name: str, *columns: tuple[str, str], time: str | None = "ts") -> None:
-        listed = [{"name": column, "type": kind} for column, kind in columns]
-        self.call("PUT", f"/v1/streams/{name}", {"columns": listed, "time": time})
-
-    def register(self, sql: str, **members: Any) -> str:
-        return str(self.call("POST", "/v1/queries", {"sql": sql, **members})["id"])
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def service():
-    with served_application(SETTINGS) as (address, _):
-        yield f"http://{address[0]}:{address[1]}"
-
-
-@pytest.fixture
-def desk(chromium, service):
-    """Yield the service and a browser; nobody else was asked, nothing has gone wrong, no policy was offended."""
-    one = Desk(chromium, service)
-    yield one
-    for context in chromium.contexts:
-        context.close()
-    assert [] == [url for url in one.asked if not url.startswith((f"{service}/", "data:", "blob:"))]
-    assert [] == one.said
-
-
-def cells(page, column=0):
-    """Return the texts of a column, from above."""
-    return page.locator(
-        f".rows tbody tr:not([aria-hidden]) td:nth-child({column + 1})"
-    ).all_inner_texts()
-
-
-def write(page, sql):
-    """Write a text in the place of what stands in the editor."""
-    page.locator(".cm-content").click()
-    page.keyboard.press("Control+a")
-    page.keyboard.insert_text(sql)
-
-
-def url(page):
-    """Return where the page is now."""
-    return page.evaluate("location.href")
-
-
-def run(page):
-    page.keyboard.press("Control+Enter")
-
-
-def shows(page, *texts):
-    """Return once the page shows all these texts."""
-    for text in texts:
-        page.get_by_text(text, exact=False).first.wait_for()
-    return True
-
-
-def fits(page):
-    """Return whether the page is as wide as its window: nothing has to be moved sideways."""
-    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def violations(page):
-    """Return what axe-core finds, with the elements; skip where it is not installed."""
-    if not AXE.exists():
-        pytest.skip("needs axe-core: make console")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    return page.evaluate(VIOLATIONS)
 
 
 @SIZES
@@ -212,11 +93,12 @@ def test_a_new_users_whole_way(desk, size):
     assert f"name=warm+{size['width']}" in url(again)
 
 
-@SIZES
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(PHONE, "dark"), (DESK, "light")], ids=["phone-dark", "desk-light"]
+)
 def test_every_page_is_usable_by_keyboard_and_screen_reader(desk, size, scheme):
     """axe-core finds nothing on any view, in either colours, and nothing is wider than the window."""
-    stream = f"seen_{size['width']}_{scheme}"
+    stream = f"seen_{scheme}"
     desk.declare(stream, ("ts", "timestamp"), ("room", "string"), ("noise", "float64"))
     rows = [
         {
@@ -248,7 +130,7 @@ VIEWS = {
     "q={q}&row=3": ".panel h2",
     "stream={stream}": ".figures dd",
     "top=bytes": "#main h1",
-    "": ".welcome",
+    "": ".welcome.wide",
 }
 
 
@@ -270,82 +152,6 @@ def test_a_hundred_thousand_rows_scroll(desk):
     assert page.locator(".rows tr").count() < 100
 
 
-def test_a_chart_survives_edits_of_its_query(desk):
-    """What it draws stands in the URL: another condition, and it draws the same column."""
-    desk.declare("drawn", ("ts", "timestamp"), ("room", "string"), ("noise", "float64"))
-    rows = [
-        {"ts": f"2026-01-05T10:{n:02}:00Z", "room": f"lab {n % 2}", "noise": 60 + n}
-        for n in range(30)
-    ]
-    desk.call("POST", "/v1/streams/drawn/rows", rows)
-    page = desk.open("/console?" + "sql=" + AVERAGES.format(least=0).replace(" ", "+"))
-    page.get_by_role("button", name="Run").click()
-    page.get_by_role("link", name="Chart").click()
-    page.get_by_label("Draw").select_option("quietest")
-    page.locator(".plot canvas").wait_for()
-    legend = page.locator(".u-legend")
-    wait_until(
-        lambda: {"lab 0", "lab 1"} <= set(re.findall(r"lab \d", legend.inner_text())), "two lines"
-    )
-    write(page, AVERAGES.format(least=70))
-    run(page)
-    assert shows(page, "Draft")
-    wait_until(lambda: "least" not in url(page) and "70" in url(page), "the other query is shown")
-    page.locator(".plot canvas").wait_for()
-    assert "quietest" == page.get_by_label("Draw").input_value()
-    assert "y=quietest" in url(page)
-    assert "quietest" not in page.locator("figcaption").inner_text()
-
-
-AVERAGES = (
-    "SELECT room, AVG(noise) AS mean, MIN(noise) AS quietest FROM drawn WHERE noise > {least} GROUP BY room"
-    " BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
-)
-
-
-def test_a_link_alone_registers_nothing(desk):
-    """Its text is shown, and run by whoever wants to; one's own draft is there again when the page is loaded anew."""
-    desk.declare("linked", ("ts", "timestamp"), ("n", "int64"))
-    before = desk.call("GET", "/v1/status")["queries"]
-    page = desk.open("/console?sql=SELECT+n+FROM+linked")
-    assert shows(page, "Run the query to see its answer")
-    assert before == desk.call("GET", "/v1/status")["queries"]
-    page.get_by_role("button", name="Run").click()
-    assert shows(page, "0 rows")
-    assert before + 1 == desk.call("GET", "/v1/status")["queries"]
-    page.reload()
-    assert shows(page, "Draft", "0 rows")
-    write(page, "SELECT n FROM linked WHERE n > 1")
-    run(page)
-    wait_until(lambda: "n+%3E+1" in url(page), "the other text is shown")
-    wait_until(
-        lambda: before + 1 == desk.call("GET", "/v1/status")["queries"],
-        "the draft of before is gone",
-    )
-
-
-def test_playing_the_past_ends_in_the_present(desk):
-    """Play begins at the oldest instant and moves on by itself; pressed again it stays where it is."""
-    desk.declare("played", ("ts", "timestamp"), ("n", "int64"))
-    rows = [{"ts": f"2026-01-05T10:00:{n:02}Z", "n": n} for n in range(60)]
-    desk.call("POST", "/v1/streams/played/rows", rows)
-    query = desk.register("SELECT n FROM played BEGIN (NOW - INTERVAL '5' SECOND) END (NOW)")
-    page = desk.open(f"/console?q={query}&sort=n")
-    assert shows(page, "6 rows")
-    page.get_by_label("Play the past").click()
-    wait_until(
-        lambda: "now=" in url(page) and cells(page) and int(cells(page)[0]) < 50, "it has begun"
-    )
-    page.locator("tr.entered").first.wait_for()
-    page.get_by_label("Pause").click()
-    stays = url(page)
-    assert int(cells(page)[0]) < 55
-    page.wait_for_timeout(300)
-    assert stays == url(page)
-    page.get_by_role("button", name="Back to now").click()
-    wait_until(lambda: "54" == cells(page)[0], "it is live again")
-
-
 def test_completion_offers_columns_of_the_stream(desk):
     """By the keyboard alone, a column is written that the stream has."""
     desk.declare("offered", ("ts", "timestamp"), ("temperature", "float64"))
@@ -361,72 +167,6 @@ def test_completion_offers_columns_of_the_stream(desk):
     page.wait_for_timeout(100)  # a moment after it opens it takes no key
     page.keyboard.press("Tab")
     assert "SELECT temperature FROM offered" == page.locator(".cm-line").inner_text()
-
-
-def test_a_name_that_is_taken_is_replaced_when_one_says_so(desk):
-    """Under the same handle, so that whoever follows it sees the new answer."""
-    desk.declare("saved", ("ts", "timestamp"), ("n", "int64"))
-    desk.call(
-        "POST",
-        "/v1/streams/saved/rows",
-        [{"ts": "2026-01-05T10:00:00Z", "n": n} for n in (1, 2, 3)],
-    )
-    query = desk.register("SELECT n FROM saved", name="numbers")
-    other = desk.open("/console?name=numbers")
-    assert shows(other, "3 rows")
-    page = desk.open("/console?name=numbers")
-    assert shows(page, "3 rows")
-    write(page, "SELECT n FROM saved WHERE n > 1")
-    assert shows(page, "the answer below is that of the text before")
-    page.keyboard.press("Control+s")
-    assert "numbers" == page.get_by_label("Name").input_value()
-    page.keyboard.press("Enter")
-    assert shows(page, "Another query has this name. Replace it?")
-    page.get_by_role("button", name="Replace").click()
-    assert shows(page, "2 rows")
-    assert shows(other, "2 rows")
-    (named,) = desk.call("GET", "/v1/queries?name=numbers")["queries"]
-    assert (query, "SELECT n FROM saved WHERE n > 1") == (named["id"], named["canonical"])
-
-
-def test_what_is_copied_runs(desk):
-    """The rows as CSV, the link, and a program for the shell that gives the answer that is shown."""
-    desk.declare("copied", ("ts", "timestamp"), ("s", "string"))
-    desk.call("POST", "/v1/streams/copied/rows", [{"ts": "2026-01-05T10:00:00Z", "s": "it's"}])
-    query = desk.register("SELECT s FROM copied WHERE s = 'it''s'")
-    page = desk.open(f"/console?q={query}", permissions=["clipboard-read", "clipboard-write"])
-    assert shows(page, "it's")
-    copied = {}
-    for what in ("curl", "Link to this view", "Rows as CSV"):
-        page.locator("summary").click()
-        page.get_by_role("button", name=what).click()
-        page.locator("summary", has_text="Copied").wait_for()
-        copied[what] = page.evaluate("navigator.clipboard.readText()")
-    assert url(page) == copied["Link to this view"]
-    assert "s\nit's\n" == copied["Rows as CSV"]
-    shell = ["bash", "-e"]
-    done = subprocess.run(
-        shell, input=copied["curl"], capture_output=True, text=True, check=True, timeout=90
-    )
-    registered, answer = (
-        json.loads(part) for part in re.split(r"(?<=\})(?=\{\"query\")", done.stdout)
-    )
-    assert "SELECT s FROM copied WHERE s = 'it''s'" == registered["canonical"]
-    assert (query, "it's") == (answer["query"], answer["rows"][0]["s"])
-
-
-def test_what_costs_most(desk):
-    """The largest first, by each measure, and each is a link to its query."""
-    desk.declare("costly", ("n", "int64"), time=None)
-    query = desk.register("SELECT n FROM costly", name="all numbers")
-    for _ in range(3):
-        desk.call("GET", f"/v1/queries/{query}/results")
-    page = desk.open("/console?top=bytes")
-    page.get_by_role("link", name="invocations").click()
-    row = page.locator(".costs li").filter(has_text="all numbers")
-    assert int(row.locator(".figure").inner_text()) >= 3
-    row.get_by_role("link").click()
-    page.get_by_role("heading", name="all numbers").wait_for()
 
 
 def test_a_service_with_keys_is_asked_with_the_one_given(chromium, tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 from psoup.app.console.serving import BUILT
 from tests.clients import nodes
+from tests.clients.desk import CONSOLE
 
-CONSOLE = nodes.CLIENT.parents[1] / "console"
 GZIP_BYTES_MAX = 200_000
 
 

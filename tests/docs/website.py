@@ -31,7 +31,9 @@ CONTENTS: Final[Mapping[str, Sequence[str]]] = {
     "Clients": (
         "docs/http_api.md",
         "docs/command_line.md",
+        "docs/python.md",
         "docs/javascript.md",
+        "docs/agents.md",
         "docs/loading.md",
         "docs/pipeline.md",
         "docs/recipes.md",
