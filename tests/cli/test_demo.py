@@ -67,7 +67,7 @@ def frame_of(shown):
     envelope = {"rows": rows, "count": 1_234, "window": window, "seq": 9, "now": None}
     described = {"id": "q_1", "columns": columns, "window": {"kind": "sliding"}}
     return Frame(
-        url="http://127.0.0.1:1",
+        console="http://127.0.0.1:1/console?q=q_1",
         shown=[
             Shown(query=query, described=described, envelope=envelope, milliseconds=1.25)
             for query in queries[:shown]
@@ -153,9 +153,11 @@ def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
     with terminal([*COMMAND, "600"], width=100, height=30) as shown:
         shown.wait_for(lambda screen: "registered 8 s" in screen.text, "the late query is marked")
         text = shown.screen.text
-        found = re.search(r"(http://\S+)/console", text)
+        found = re.search(r"(http://\S+)/console\?q=(q_\w+)", text)
         assert found is not None
         assert "psoup console" in httpx2.get(found[0], trust_env=False).text
+        opened = httpx2.get(f"{found[1]}/v1/queries/{found[2]}", trust_env=False).json()
+        assert "Loud rooms, last 10 seconds" == opened["labels"]["title"]
         assert "SELECT" in text
         assert re.search(r"\d+\.\d ms", text)
         shown.type(b"\x03")

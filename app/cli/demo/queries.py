@@ -16,12 +16,14 @@ class DemoQuery:
     Attributes:
         after_s: when it is registered.
         newest_last: where its answer is longer than the screen, the last rows are shown, which are the newest.
+        opens: it is what the console shows first: its rows enter and leave within seconds.
     """
 
     title: str
     sql: str
     after_s: float = 0.0
     newest_last: bool = True
+    opens: bool = False
 
 
 def demo_queries(start_us: int) -> tuple[DemoQuery, ...]:
@@ -45,6 +47,7 @@ def demo_queries(start_us: int) -> tuple[DemoQuery, ...]:
             "Loud rooms, last 10 seconds",
             "SELECT ts, room, noise FROM readings WHERE noise > 72"
             " BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)",
+            opens=True,
         ),
         DemoQuery(
             "Lab doors since the start",

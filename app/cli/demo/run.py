@@ -47,7 +47,7 @@ class Demo:
     """The feeding and the asking of one demo. `turn` does both once."""
 
     def __init__(self, service: PsoupClient, *, seed: int, clock: Clock) -> None:
-        """Declare the stream and send the minutes before now."""
+        """Declare the stream, send the minutes before now and register the first queries."""
         self._service = service
         self._seed = seed
         self._clock = clock
@@ -61,25 +61,22 @@ class Demo:
         self._waiting = list(demo_queries(self._start_us))
         service.declare(STREAM, definition_body(SCHEMA.columns, time=SCHEMA.time))
         self._feed(self._start_us)
+        self._register(0.0)
+
+    @property
+    def console(self) -> str:
+        """Return the address of the console, with a query of the demo open in it."""
+        opened = next(described["id"] for query, described in self._standing if query.opens)
+        return f"{self._service.url}/console?q={opened}"
 
     def turn(self, seconds: float) -> Frame:
         """Feed what arrived since the last turn, register what is due, invoke all; return the frame."""
         now_us = self._clock.now_us()
         elapsed_s = (now_us - self._start_us) / SECOND_US
         self._feed(now_us)
-        for query in [query for query in self._waiting if query.after_s <= elapsed_s]:
-            self._waiting.remove(query)
-            registered = self._service.register(query.sql, labels={"title": query.title})
-            self._standing.append((query, registered))
-            if query.after_s:
-                first = self._invoked(*self._standing[-1])
-                self._late[query.title] = Late(
-                    after_s=elapsed_s,
-                    rows=first.envelope["count"],
-                    milliseconds=first.milliseconds,
-                )
+        self._register(elapsed_s)
         return Frame(
-            url=self._service.url,
+            console=self.console,
             shown=tuple(self._invoked(query, found) for query, found in self._standing),
             waiting=tuple(self._waiting),
             tuples=self._tuples,
@@ -92,6 +89,20 @@ class Demo:
         """Remove the demo's queries: with --data the service's folder is kept."""
         for _, described in self._standing:
             self._service.remove(str(described["id"]))
+
+    def _register(self, elapsed_s: float) -> None:
+        """Register the queries that are due."""
+        for query in [query for query in self._waiting if query.after_s <= elapsed_s]:
+            self._waiting.remove(query)
+            registered = self._service.register(query.sql, labels={"title": query.title})
+            self._standing.append((query, registered))
+            if query.after_s:
+                first = self._invoked(*self._standing[-1])
+                self._late[query.title] = Late(
+                    after_s=elapsed_s,
+                    rows=first.envelope["count"],
+                    milliseconds=first.milliseconds,
+                )
 
     def _feed(self, now_us: int) -> None:
         batch = readings(self._seed, self._fed_us, now_us)
@@ -141,12 +152,13 @@ def run(
             else:
                 at = url
             lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it"
-            console.print(f"console at {at}/console")
+            with console.status("sending the readings of five minutes"):
+                service = stack.enter_context(PsoupClient(at))
+                demo = Demo(service, seed=seed, clock=SystemClock())
+                stack.callback(demo.leave)
+            console.print(f"console at {demo.console}", soft_wrap=True)
             console.print(f"psoup at {at}{'' if url else f', {lives}'}")
             console.print(f"API docs at {at}/docs")
-            service = stack.enter_context(PsoupClient(at))
-            demo = Demo(service, seed=seed, clock=SystemClock())
-            stack.callback(demo.leave)
             _watch(console, demo, seconds)
             if stay and url is None:
                 _stay(console, at)

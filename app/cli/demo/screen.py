@@ -63,7 +63,7 @@ class Shown:
 class Frame:
     """Everything on the screen at one moment."""
 
-    url: str
+    console: str
     shown: Sequence[Shown]
     waiting: Sequence[DemoQuery]
     tuples: int
@@ -159,7 +159,7 @@ def _told(late: Late) -> str:
 
 def _header(frame: Frame) -> Panel:
     latest = frame.shown[-1].envelope if frame.shown else {}
-    page = Text.assemble(("console ", QUIET), (f"{frame.url}/console", f"underline {ACCENT}"))
+    page = Text.assemble(("console ", QUIET), (frame.console, f"underline {ACCENT}"))
     figures = Text.assemble(
         (f"{frame.tuples:,}", "bold"), (" tuples  ", QUIET),
         (f"{frame.tuples_per_s:,.0f}", "bold"), (" tuples/s  seq ", QUIET),
