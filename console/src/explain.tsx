@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 import type { Explanation, Reasons, Refusal } from "./contract.ts";
 import { instant } from "./format.ts";
 import { place } from "./place.ts";
-import { ask, at, isAbort, isMissing, refusalOf } from "./service.ts";
+import { ask, at, isAbort, refusalOf } from "./service.ts";
 
 const RESULTS = new Map([
   [true, { mark: "✓", word: "true", kind: "good" }],
@@ -41,7 +41,7 @@ export function Explained({ question }: { question: Question }) {
     sendQuestion(question, asking.signal).then(
       (explanation) => (found.value = explanation),
       (error) => {
-        if (!isAbort(error) && !isMissing(error)) problem.value = refusalOf(error);
+        if (!isAbort(error)) problem.value = refusalOf(error);
       },
     );
     return () => asking.abort();

@@ -61,12 +61,6 @@ export function refusalOf(error: unknown): Refusal {
   return { code: "", detail: "The service does not answer. What is shown is what it said last." };
 }
 
-/** Whether the service, perhaps with other settings or of another version, does not have this endpoint. */
-export function isMissing(error: unknown): boolean {
-  if (!(error instanceof Problem)) return false;
-  return error.status === 405 || (error.status === 404 && /nothing at this path/.test(error.message));
-}
-
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }

@@ -9,7 +9,7 @@ import type { Query, Refusal, Stream } from "./contract.ts";
 import { Explained } from "./explain.tsx";
 import { bytes, cell, count, instant, plural } from "./format.ts";
 import { follow, place, urlOf } from "./place.ts";
-import { ask, at, isAbort, isMissing, refusalOf } from "./service.ts";
+import { ask, at, isAbort, refusalOf } from "./service.ts";
 import { askFor, query } from "./workspace.ts";
 import { firstQuery } from "./welcome.tsx";
 
@@ -97,7 +97,7 @@ function SampleRows({ stream, picked, pick }: { stream: Stream; picked: Row | nu
     const load = () =>
       ask<Sample>(path, { signal: asking.signal }).then(
         (told) => (sample.value = told),
-        (error) => isMissing(error) && clearInterval(timer),
+        () => {}, // the next turn asks again
       );
     const timer = setInterval(() => document.visibilityState === "visible" && void load(), AGAIN_MS);
     void load();
@@ -148,7 +148,6 @@ function SampleRows({ stream, picked, pick }: { stream: Stream; picked: Row | nu
 /** Which standing queries a row would hit, and why the query that was open last shows it or not. */
 function RowQuestions({ stream, row }: { stream: Stream; row: Row | null }) {
   const typed = useSignal("");
-  const isThere = useSignal(true);
   const hits = useSignal<{ handles: string[]; total: number } | null>(null);
   const problem = useSignal<Refusal | null>(null);
   const asked = useSignal<unknown>(null);
@@ -162,8 +161,7 @@ function RowQuestions({ stream, row }: { stream: Stream; row: Row | null }) {
       });
       hits.value = { handles: matches[0] ?? [], total: total[0] ?? 0 };
     } catch (error) {
-      if (isMissing(error)) isThere.value = false;
-      else if (!isAbort(error)) problem.value = refusalOf(error);
+      if (!isAbort(error)) problem.value = refusalOf(error);
     }
   };
   useEffect(() => {
@@ -172,7 +170,6 @@ function RowQuestions({ stream, row }: { stream: Stream; row: Row | null }) {
     typed.value = JSON.stringify(values);
     void send(values);
   }, [row]);
-  if (!isThere.value) return null;
   const submit = (event: Event) => {
     event.preventDefault();
     try {

@@ -108,6 +108,58 @@ def test_playing_the_past_ends_in_the_present(desk):
     wait_until(lambda: "54" == cells(page)[0], "it is live again")
 
 
+def test_why_a_row_is_there_and_why_another_is_not(desk):
+    """Each condition with the value that it met; the panel is closed by Esc, and stands in the URL while it is open."""
+    desk.declare("asked", ("ts", "timestamp"), ("sym", "string"), ("px", "float64"))
+    rows = [
+        {"ts": f"2026-01-05T10:00:0{second}Z", "sym": "ACME", "px": px}
+        for second, px in ((1, 39), (2, 41))
+    ]
+    desk.call("POST", "/v1/streams/asked/rows", rows)
+    low, high = (one["_id"] for one in desk.call("GET", "/v1/streams/asked/sample")["rows"])
+    query = desk.register(
+        "SELECT ts, sym, px FROM asked WHERE sym = 'ACME' AND px > 40 BEGIN (NOW - 10) END (NOW)"
+    )
+    page = desk.open(f"/console?q={query}")
+    page.locator(".rows td").first.wait_for()
+    page.locator(".rows").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    panel = page.locator(".panel")
+    panel.get_by_text("In the answer: in the window", exact=True).wait_for()
+    assert {"px > 40.0", "sym = 'ACME'"} == set(panel.locator("li code").all_inner_texts())
+    assert f"row={high}" in url(page)
+    page.keyboard.press("Escape")
+    panel.wait_for(state="detached")
+    assert "row=" not in url(page)
+    other = desk.open(f"/console?q={query}&row={low}")
+    assert shows(other, "Not in the answer: a condition is not met", "false: the row has 39")
+    assert shows(other, "The row is not in the answer of this instant")
+
+
+def test_which_queries_a_row_would_hit(desk):
+    """One of the latest rows, or one that is not stored; and why the query that was open does not show it."""
+    desk.declare("hit", ("ts", "timestamp"), ("px", "float64"))
+    desk.call("POST", "/v1/streams/hit/rows", [{"ts": "2026-01-05T10:00:00Z", "px": 41}])
+    low = desk.register("SELECT px FROM hit WHERE px > 10", name="above 10")
+    desk.register("SELECT px FROM hit WHERE px > 42", name="above 42")
+    page = desk.open("/console?name=above+42")
+    assert shows(page, "0 rows")
+    page.get_by_role("link", name="hit 1 row", exact=True).click()
+    page.get_by_role("button", name="hits of row").click()
+    hits = page.locator(".hits a")
+    hits.first.wait_for()
+    assert ["above 10"] == hits.all_inner_texts()
+    assert shows(page, "Why, or why not, above 42", "false: the row has 41")
+    page.get_by_label("A row, as JSON").fill('{"ts": "2026-01-05T10:00:01Z", "px": 43}')
+    page.get_by_role("button", name="Ask", exact=True).click()
+    assert shows(page, "2 standing queries:")
+    page.get_by_label("A row, as JSON").fill('{"ts": "2026-01-05T10:00:01Z", "px": "much"}')
+    page.get_by_role("button", name="Ask", exact=True).click()
+    assert shows(page, "/px: float64")
+    assert 1 == desk.call("GET", f"/v1/queries/{low}/results")["count"]
+
+
 def test_a_name_that_is_taken_is_replaced_when_one_says_so(desk):
     """Under the same handle, so that whoever follows it sees the new answer."""
     desk.declare("saved", ("ts", "timestamp"), ("n", "int64"))
