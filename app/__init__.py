@@ -3,6 +3,6 @@
 Reading order: `main` (settings to a store, a service and an application), `settings` (every setting, once),
 `errors` (errors that only the web side knows), `units` (sizes and durations as people read them); then the
 rooms as a request meets them: `connection`, `http`, `routes`, `wire`, `waiting`, `backend`, `fold`. Beside them:
-`admission` (how much is taken on), `figures` (what is measured), `openapi`, `operate` (what operators see),
-`processes` (what each command runs), `cli`.
+`admission` (how much is taken on), `figures` (what is measured), `openapi`, `console` (the page for people), `pages`,
+`operate` (what operators see), `processes` (what each command runs), `cli`.
 """

@@ -164,6 +164,12 @@ class DiskFullError(StoreFullError):
     """The disk under the store takes nothing more, and its server has ended. Extra `reason`."""
 
 
+class PreconditionFailedError(EngineError):
+    """What a request changes is not what its `If-Match` says."""
+
+    code = "precondition-failed"
+
+
 class QueryCompleteError(EngineError):
     """A query's answer never changes again: nothing more is told of it. Travels as the end of a stream of events."""
 

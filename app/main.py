@@ -44,11 +44,11 @@ from psoup.app.http.origins import shared, shown_to
 from psoup.app.http.page_tokens import PageTokens, page_key
 from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sites import Sites
-from psoup.app.openapi import docs_page
 from psoup.app.openapi.serving import describe
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.operate.meters.registry import Meters
 from psoup.app.operate.probes import PROBES
+from psoup.app.pages import add_pages, paths_of
 from psoup.app.routes.endpoint import Context
 from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.routes.table import RouteTable
@@ -238,8 +238,7 @@ def _application(
     )
     app.state.context = context
     describe(app, ENDPOINTS)
-    if settings.docs:
-        docs_page.add_docs_page(app, context.front)
+    add_pages(app, settings, context.front)
     _answer_errors(app)
     answering = shared(_routed(app, context), settings)
     app.edge = Edge(
@@ -310,7 +309,7 @@ def serve_on(
 
     def note() -> Mapping[str, object]:
         return {
-            "docs": docs_page.PATH if settings.docs else None,
+            **paths_of(settings),
             "ready": not app.state.context.service.reasons(),
             "seconds": round(start.end(), 3),
         }

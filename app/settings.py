@@ -35,6 +35,7 @@ class Settings:
     behind_proxy: bool = False
     hosts: tuple[str, ...] = ()
     docs: bool = True
+    console: bool = True
     cors_origins: tuple[str, ...] = ()
     keys_file: Path | None = None
     tls_cert_file: Path | None = None
@@ -125,6 +126,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _listed,
     ),
     "docs": Setting("on or off", "Serve the API pages under /docs.", _flag),
+    "console": Setting("on or off", "Serve the console under /console.", _flag),
     "cors_origins": Setting("origins", "Browser origins that may call, with commas.", _listed),
     "keys_file": Setting("file", "Keys and scopes, one JSON object per line.", _optional_path),
     "tls_cert_file": Setting(

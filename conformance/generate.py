@@ -10,9 +10,10 @@ from typing import Any
 if not __package__:  # started as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from conformance.model import SECOND, Bound, Query, Service, Stream, Window
+from conformance.model import Query, Service, Stream
 from conformance.recording import World
 from conformance.situations import by_the_clock, strange_cursors
+from conformance.windows import SECOND, Bound, Hops, Window
 
 FOLDER = Path(__file__).parent / "worlds"
 START = 1_577_872_800 * SECOND
@@ -38,7 +39,13 @@ WINDOWS = {
     "landmark": (_at(-10), _back(0)),
     "sliding": (_back(20), _back(0)),
     "delayed": (_back(18), _back(6)),
+    "hopping": (_back(20), _back(0)),
+    "hopping-delayed": (_back(18), _back(4)),
+    "hopping-landmark": (_at(-10), _back(0)),
 }
+HOPS = Hops(6 * SECOND, START - 4 * SECOND)
+"""Of the windows that hop."""
+PLAIN = tuple(name for name in WINDOWS if not name.startswith("hopping"))
 KEEPS = {"rows": (9, None), "time": (None, 16 * SECOND)}
 """Rows and microseconds that a stream retains."""
 
@@ -46,13 +53,13 @@ KEEPS = {"rows": (9, None), "time": (None, 16 * SECOND)}
 def _kinds() -> Iterator[tuple[str, str, str]]:
     """Yield each kind of world: shape, window, retention."""
     for shape in ("select", "distinct", "join"):
-        for window in WINDOWS:
+        for window in PLAIN:
             yield shape, window, ""
     yield "join", "ranges", ""
     for shape in ("select", "distinct", "join"):
         for kept in KEEPS:
             yield shape, "landmark", kept
-    for window in WINDOWS:
+    for window in PLAIN:
         yield "groups", window, ""
     for shape in ("having", "total", "top", "first", "ordered", "joined-groups"):
         yield shape, "sliding", ""
@@ -62,6 +69,11 @@ def _kinds() -> Iterator[tuple[str, str, str]]:
     yield "joined-groups", "ranges", ""
     yield "select", "everything", "rows"
     yield "select", "delayed", "time"
+    for shape in ("select", "distinct", "join", "groups", "first"):
+        yield shape, "hopping", ""
+    for shape in ("select", "groups"):
+        yield shape, "hopping-delayed", "time"
+        yield shape, "hopping-landmark", "rows"
 
 
 KINDS = tuple(_kinds())
@@ -73,7 +85,10 @@ def drawn(kind: tuple[str, str, str], seed: int) -> World:
     name = "-".join(part for part in (shape, window, kept and f"keeps-{kept}", str(seed)) if part)
     rng = random.Random(name)
     ends = WINDOWS["sliding" if window == "ranges" else window]
-    query = Query(shape, Window(*ends), 7 * SECOND if window == "ranges" else None)
+    range_us = 7 * SECOND if window == "ranges" else None
+    query = Query(
+        shape, Window(*ends), range_us, HOPS if window not in (*PLAIN, "ranges") else None
+    )
     keep_rows, keep_us = KEEPS.get(kept, (None, None))
     streams = {stream: Stream(keep_rows, keep_us) for stream in query.streams}
     says = f"{shape}, window {window}" + (f", a stream that keeps few by {kept}" if kept else "")
@@ -94,7 +109,7 @@ def drawn(kind: tuple[str, str, str], seed: int) -> World:
 
 def _rows(world: World, rng: random.Random, *, most: int) -> None:
     """Append a batch: rows dated now, late or ahead, or one that matches nothing and moves NOW alone."""
-    now = world.service.now(world.query) or START
+    now = world.service.newest(world.query) or START
     stream = rng.choice(world.query.streams)
     if rng.random() < 0.25:
         world.append(stream, [(now + rng.choice((1, 3, 12)) * SECOND, rng.randrange(5), 0)])

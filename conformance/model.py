@@ -6,64 +6,13 @@ Every answer is computed anew from all tuples ever appended. A match is visible 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-SECOND = 1_000_000
-EVER = 1 << 62
-"""Later than everything: a row that never leaves, a tuple that was never dropped."""
+from conformance.windows import EVER, SECOND, Bound, Hops, Window
+
 BEFORE_ALL = -1
 """NOW of a query whose streams have no tuple yet."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Values = tuple[int | None, ...]
-
-
-def instant(time_us: int) -> str:
-    """Return an instant as answers print it."""
-    return (EPOCH + timedelta(microseconds=time_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-class Bound(NamedTuple):
-    """One end of a window: a constant, or so far back from NOW. Both ends are inclusive."""
-
-    moves: bool
-    us: int
-
-    def at(self, now: int) -> int:
-        """Return the instant that this end is at."""
-        return now - self.us if self.moves else self.us
-
-    def sql(self) -> str:
-        """Return the end as SQL writes it."""
-        if not self.moves:
-            return f"TIMESTAMP '{instant(self.us)[:19].replace('T', ' ')}'"
-        return f"NOW - INTERVAL '{self.us // SECOND}' SECOND" if self.us else "NOW"
-
-
-class Window(NamedTuple):
-    """What of a stream a query shows; an end that is None is open."""
-
-    begin: Bound | None = None
-    end: Bound | None = None
-
-    def shown(self, time: int) -> tuple[int, int] | None:
-        """Return from when until when a tuple of this time is inside; None where it never is."""
-        enters, leaves = time, EVER
-        if self.begin is not None and self.begin.moves:
-            leaves = time + self.begin.us + 1
-        elif self.begin is not None and time < self.begin.us:
-            return None
-        if self.end is not None and self.end.moves:
-            enters = time + self.end.us
-        elif self.end is not None and time > self.end.us:
-            return None
-        return (enters, leaves) if enters < leaves else None
-
-    def sql(self) -> str:
-        """Return the window as SQL writes it; the empty text where it is open."""
-        if self.begin is None or self.end is None:
-            return ""
-        return f" BEGIN ({self.begin.sql()}) END ({self.end.sql()})"
 
 
 @dataclass
@@ -122,11 +71,12 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """A standing query of some shape, over stream a, or over a and b, which may have a `[RANGE]`."""
+    """A standing query of some shape, over stream a, or over a and b, which may have a `[RANGE]`; NOW may hop."""
 
     shape: str
     window: Window
     range_us: int | None = None
+    hops: Hops | None = None
 
     @property
     def form(self) -> "Form":
@@ -156,7 +106,8 @@ class Query:
         source = f"{{a}} AS x, {{b}} AS y{own} WHERE x.k = y.k AND x.v % 3 <> 0"
         if not self.form.joins:
             source = "{a} WHERE v % 3 <> 0"
-        return f"SELECT {self.form.listed} FROM {source}{self.form.then}{self.window.sql()}"
+        hops = "" if self.hops is None else self.hops.sql()
+        return f"SELECT {self.form.listed} FROM {source}{self.form.then}{self.window.sql()}{hops}"
 
     def matches(self, streams: dict[str, Stream]) -> Iterator[Match]:
         """Yield every match there ever was, in no particular order."""
@@ -177,6 +128,8 @@ class Query:
         if entered < dropped and all(spans):
             enters = max(span[0] for span in spans if span)
             leaves = min(span[1] for span in spans if span)
+            if self.hops is not None:
+                enters, leaves = self.hops.next(enters), self.hops.next(leaves)
             order = (min(p.time for p in parts), *(p.number for p in parts))
             x, last = parts[0], parts[-1]
             values: dict[str, int] = {"n": x.number, "k": x.k, "v": last.v, "w": x.v % 3}
@@ -289,10 +242,15 @@ class Service:
         self.position += 1
         return self.streams[stream].append(self.position, rows)
 
-    def now(self, query: Query) -> int | None:
-        """Return NOW of a query: the largest time its streams have seen."""
+    def newest(self, query: Query) -> int | None:
+        """Return the largest time that the streams of a query have seen."""
         newest = [self.streams[name].newest for name in query.streams]
         return max((time for time in newest if time is not None), default=None)
+
+    def now(self, query: Query) -> int | None:
+        """Return NOW of a query: the largest time its streams have seen, or the last hop before it."""
+        newest = self.newest(query)
+        return newest if newest is None or query.hops is None else query.hops.last(newest)
 
     def visible(self, query: Query, at: Stand) -> list[Shown]:
         """Return what a query shows at a stand, in order."""

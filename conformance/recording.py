@@ -3,19 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.model import (
-    BEFORE_ALL,
-    EVER,
-    Bound,
-    Change,
-    Query,
-    Row,
-    Service,
-    Shown,
-    Stand,
-    Stream,
-    instant,
-)
+from conformance.model import BEFORE_ALL, Change, Query, Row, Service, Shown, Stand, Stream
+from conformance.windows import EVER, Bound, instant
 
 COLUMNS = [
     {"name": "ts", "type": "timestamp"},

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from conformance.model import SECOND, Bound, Query, Service, Stream, Window
+from conformance.model import Query, Service, Stream
 from conformance.recording import World
+from conformance.windows import SECOND, Bound, Window
 
 STRANGE_CURSORS = ("", "AQAAAA", "nonsense", "%00é", "x" * 500)
 

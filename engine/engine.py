@@ -20,7 +20,17 @@ from psoup.engine.eddy.settling import PrecomputedHits
 from psoup.engine.errors import EngineError
 from psoup.engine.kernels.memory import keep_memory
 from psoup.engine.kernels.warm import warm_up
-from psoup.engine.log.operation import Declare, Drop, Operation, Register, Remove, Rows, Tick
+from psoup.engine.log.operation import (
+    Alter,
+    Declare,
+    Drop,
+    Operation,
+    Register,
+    Remove,
+    Replace,
+    Rows,
+    Tick,
+)
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.results.delta import Delta
@@ -212,13 +222,17 @@ class Engine:
             case Rows():
                 ingest.ingest(state, draft, eddy=eddy, operation=operation, content=content)
             case Register():
-                register.register(state, draft, eddy=eddy, operation=operation, content=content)
+                register.register(state, draft, eddy=eddy, content=content)
+            case Replace():
+                register.replace(state, draft, eddy=eddy, content=content)
             case Remove():
                 register.remove(state, draft, content=content)
             case Tick():
                 pass
             case Declare():
                 ingest.declare(state, draft, operation=operation, content=content)
+            case Alter():
+                ingest.alter(state, draft, content=content)
             case Drop():
                 ingest.drop(state, draft, eddy=eddy, content=content)
             case _:

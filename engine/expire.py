@@ -52,7 +52,7 @@ def time_floor(record: StreamRecord, arrival_us: int) -> int | None:
     kept_us = record.schema.retention.time_us
     now_us = record.high_water_us if record.schema.clock is ClockKind.HIGH_WATER else arrival_us
     if kept_us is None or now_us is None:
-        return None
+        return record.floor_us
     return now_us - kept_us if record.floor_us is None else max(record.floor_us, now_us - kept_us)
 
 

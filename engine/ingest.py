@@ -3,19 +3,25 @@
 A verb checks first and raises before it changes anything: what it raises makes the operation void.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from psoup.engine.eddy.eddy import Eddy, FreshData
 from psoup.engine.eddy.join_entrants import Joined
-from psoup.engine.errors import HasQueriesError, NotFoundError, StreamDiffersError
-from psoup.engine.log.operation import Declare, Drop, Operation, Rows
+from psoup.engine.errors import (
+    HasQueriesError,
+    NotFoundError,
+    StreamDiffersError,
+)
+from psoup.engine.log.operation import Alter, Declare, Drop, Operation, Rows
 from psoup.engine.release import note_joined, release, suspend
 from psoup.engine.results.delta import BatchRecord, StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.batch import TupleBatch
-from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.schema import StreamId, may_become
 
 
 def declare(state: State, draft: Draft, *, operation: Operation, content: Declare) -> None:
@@ -30,6 +36,26 @@ def declare(state: State, draft: Draft, *, operation: Operation, content: Declar
     record = StreamRecord(StreamId(operation.seq), content.schema)
     state.hold_stream(record)
     draft.streams[record.stream_id] = record
+
+
+def alter(state: State, draft: Draft, *, content: Alter) -> None:
+    """Declare a stream otherwise. What its retention drops by that goes with this operation.
+
+    Raises:
+        NotFoundError: the stream is not in force.
+        StreamDiffersError: the declarations differ in what cannot change.
+    """
+    schema = content.schema
+    stream = stream_in_force(state, stream_id=content.stream_id, name=schema.name)
+    if not may_become(stream.record.schema, schema):
+        raise StreamDiffersError(
+            f"Stream {schema.name} cannot be declared so while it holds tuples."
+        )
+    stream.declare(schema)
+    stream.record = replace(stream.record, schema=schema)
+    draft.streams[content.stream_id] = stream.record
+    draft.altered.add(content.stream_id)
+    state.unsettled.add(content.stream_id)
 
 
 def drop(state: State, draft: Draft, *, eddy: Eddy, content: Drop) -> None:

@@ -71,7 +71,7 @@ def invoke(
     Raises:
         NotFoundError: the query is not standing.
         NotYetVisibleError: `min_seq` or `seq` is not applied yet.
-        SeqOutOfRangeError: `seq` lies before what retention has kept.
+        SeqOutOfRangeError: `seq` lies before what retention has kept, or before the query's definition was replaced.
         InvalidFieldError: NOW at `seq` is not known, and no `now_us` is given.
         NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
         PageExpiredError: the page needs tuples that are not held any more, or another history.

@@ -231,6 +231,10 @@ LIST_ROWS_DEFAULT: Final = 100
 """Streams or queries of one listing where no number is asked for."""
 LIST_ROWS_MAX: Final = 1_000
 """Streams or queries of one listing at most."""
+TOP_QUERIES_DEFAULT: Final = 20
+"""Queries of `GET /v1/top` where no number is asked for."""
+TOP_QUERIES_MAX: Final = 100
+"""Queries of `GET /v1/top` at most: as many clauses an engine tells of."""
 CUT_CACHE_BYTES_MAX: Final = 64 * MIB
 """Row orders of answers being paged through, kept so that a page costs a page."""
 HITS_CACHE_BYTES_MAX: Final = 128 * MIB
@@ -295,6 +299,8 @@ STANDBY_LOOK_S: Final = 1.0
 """How often a standby looks whether the lease has ended, at least."""
 FOLLOW_S: Final = 0.25
 """How often an API worker looks at the applied position, if nothing tells it that it has moved."""
+CATCH_UP_S: Final = 1.0
+"""How long a request that was checked against a declaration of before waits for the one that is in force by now."""
 FIGURES_EVERY_S: Final = 1.0
 """How often an engine lets API workers know its figures."""
 FIGURES_BYTES_MAX: Final = 1 * MIB

@@ -1,14 +1,16 @@
-"""Verb 2, register: a new query meets all stored tuples. And remove, which undoes it.
+"""Verb 2, register: a new query meets all stored tuples. Also remove, which undoes it, and replace, which does both.
 
 A verb checks first and raises before it changes anything: what it raises makes the operation void.
 """
+
+import dataclasses
 
 from psoup.engine.clauses.query_stem import is_join_kept
 from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.eddy import Eddy, FreshJoin, FreshQuery
 from psoup.engine.errors import NameTakenError, NotFoundError
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.log.operation import Materialize, Operation, Register, Remove
+from psoup.engine.log.operation import Materialize, Register, Remove, Replace
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.release import count_queries, note_joined, release, suspend
@@ -16,14 +18,13 @@ from psoup.engine.results.delta import ClauseRecord, JoinRecord, QueryRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, first_kept_row
+from psoup.engine.tuples.batch import Seq
 
 Fresh = tuple[ClauseId, StandingQueryClause, Materialize]
 """A new clause, and how its hits are to be kept."""
 
 
-def register(
-    state: State, draft: Draft, *, eddy: Eddy, operation: Operation, content: Register
-) -> None:
+def register(state: State, draft: Draft, *, eddy: Eddy, content: Register) -> None:
     """Add a handle; for a new clause, find and write its hits among the retained tuples, if hits are kept.
 
     Raises:
@@ -34,29 +35,43 @@ def register(
     if content.query_id in state.queries:
         raise NameTakenError(f"Query {content.query_id} is standing already.", id=content.query_id)
     bound = bound_query(state, content)
-    clause = bound.clause
-    streams = tuple(source.stream_id for source in clause.sources)
-    clause_id = state.shared.get((clause.text, streams, content.materialize))
-    if clause_id is None:
-        clause_id = ClauseId(operation.seq)
-        if len(streams) > 1:
-            begin_join(state, draft, eddy=eddy, fresh=(clause_id, clause, content.materialize))
-        else:
-            begin_clause(state, draft, eddy=eddy, fresh=(clause_id, clause, content.materialize))
-    query = QueryRecord(
-        query_id=content.query_id,
-        seq=operation.seq,
-        clause_id=clause_id,
-        canonical=bound.canonical,
-        window=bound.window,
-        name=content.name,
-        labels=dict(content.labels),
-        ranges=bound.ranges,
-        text=content.text,
-    )
+    clause_id = clause_of(state, draft, eddy=eddy, query=(bound, content))
+    query = query_record(bound, content, seq=draft.seq, clause_id=clause_id)
     state.hold_query(query)
     draft.queries[query.query_id] = query
-    count_queries(state, draft, streams, by=1)
+    count_queries(state, draft, state.clauses[clause_id].record.streams, by=1)
+
+
+def replace(state: State, draft: Draft, *, eddy: Eddy, content: Replace) -> None:
+    """Give a standing query another definition under its handle and name: its next version.
+
+    Raises:
+        NotFoundError: no query stands under handle and name, or a stream is not in force under the id given.
+        SqlError: the text does not bind.
+    """
+    given = content.query
+    before = state.queries.get(given.query_id)
+    if before is None or before.name != given.name:
+        raise NotFoundError(f"No query {given.query_id} is standing under this name.")
+    bound = bound_query(state, given)
+    clause_id = clause_of(state, draft, eddy=eddy, query=(bound, given))
+    query = dataclasses.replace(
+        query_record(bound, given, seq=before.seq, clause_id=clause_id),
+        version=before.version + 1,
+        defined_seq=draft.seq,
+    )
+    read = state.clauses[before.clause_id].record.streams
+    if clause_id != before.clause_id:
+        release(state, draft, query.query_id)
+        draft.dropped_queries.discard(query.query_id)
+        count_queries(state, draft, state.clauses[clause_id].record.streams, by=1)
+    state.hold_query(query)
+    draft.queries[query.query_id] = query
+    for stream_id in read:  # who waits for the query is woken by what its streams say
+        stream = state.streams[stream_id]
+        stream.record = draft.streams[stream_id] = dataclasses.replace(
+            stream.record, replaced_seq=draft.seq
+        )
 
 
 def remove(state: State, draft: Draft, *, content: Remove) -> None:
@@ -65,6 +80,39 @@ def remove(state: State, draft: Draft, *, content: Remove) -> None:
     if query is None:
         raise NotFoundError(f"No query {content.query_id} is standing.")
     release(state, draft, query.query_id)
+
+
+def clause_of(
+    state: State, draft: Draft, *, eddy: Eddy, query: tuple[BoundQuery, Register]
+) -> ClauseId:
+    """Return the clause of a query: the one that stands for its condition, or a fresh one."""
+    bound, content = query
+    clause, materialize = bound.clause, content.materialize
+    streams = tuple(source.stream_id for source in clause.sources)
+    standing = state.shared.get((clause.text, streams, materialize))
+    if standing is not None:
+        return standing
+    clause_id = ClauseId(draft.seq)
+    begin = begin_join if len(streams) > 1 else begin_clause
+    begin(state, draft, eddy=eddy, fresh=(clause_id, clause, materialize))
+    return clause_id
+
+
+def query_record(
+    bound: BoundQuery, content: Register, *, seq: Seq, clause_id: ClauseId
+) -> QueryRecord:
+    """Return the record of a handle, registered by operation `seq`, over a clause that is held."""
+    return QueryRecord(
+        query_id=content.query_id,
+        seq=seq,
+        clause_id=clause_id,
+        canonical=bound.canonical,
+        window=bound.window,
+        name=content.name,
+        labels=dict(content.labels),
+        ranges=bound.ranges,
+        text=content.text,
+    )
 
 
 def bound_query(state: State, content: Register) -> BoundQuery:

@@ -180,7 +180,9 @@ def histories_large() -> OverloadedError:
 def name_taken(query_id: str) -> NameTakenError:
     """Return the refusal of a query's name that another definition has."""
     return NameTakenError(
-        "Another query has this name. Remove it first, or choose another name.", id=query_id
+        "Another query has this name. Remove it first, choose another name, or replace it: PUT /v1/queries/{name} with"
+        " replace=true.",
+        id=query_id,
     )
 
 

@@ -32,7 +32,15 @@ class Commands:
 
     def run(self, *arguments: str, program: str = "psoup", wait_s: float = WAIT_S) -> str:
         """Run a command to its end, which is as it should be and comes in time; return what it has printed."""
-        done = subprocess.run(
+        done = self.ended(*arguments, program=program, wait_s=wait_s)
+        assert 0 == done.returncode, done.stdout + done.stderr
+        return done.stdout
+
+    def ended(
+        self, *arguments: str, program: str = "psoup", wait_s: float = WAIT_S
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, whatever it is; return how it ended."""
+        return subprocess.run(
             [str(self.programs / program), *arguments],
             cwd=self.folder,
             env=self.environment,
@@ -41,8 +49,6 @@ class Commands:
             check=False,
             timeout=wait_s,
         )
-        assert 0 == done.returncode, done.stdout + done.stderr
-        return done.stdout
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[Events]:

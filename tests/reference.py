@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from psoup.engine.log.operation import (
+    Alter,
     Declare,
     Drop,
     Operation,
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
 )
@@ -151,23 +153,29 @@ class Reference:
         match operation.content:
             case Declare(schema=schema):
                 self.streams[StreamId(operation.seq)] = ReferenceStream(schema)
+            case Alter(stream_id=stream_id, schema=schema):
+                self.streams[stream_id].schema = schema
             case Drop(stream_id=stream_id, queries=queries):
                 del self.streams[stream_id]
                 for query_id in queries:
                     del self.queries[query_id]
             case Rows() as rows:
                 self._take(operation, rows)
-            case Register(query_id=query_id, sql=sql, streams=streams):
-                schemas = {name: (i, self.streams[i].schema) for name, i in streams.items()}
-                bound = bind(sql, schemas)
-                ids = tuple(source.stream_id for source in bound.clause.sources)
-                self.queries[query_id] = ReferenceQuery(operation.seq, bound, ids)
+            case Register() | Replace() as content:
+                self._register(operation, content)
             case Remove(query_id=query_id):
                 del self.queries[query_id]
             case Tick():
                 pass
         for stream in self.streams.values():
             _forget(stream, operation.arrival_us)
+
+    def _register(self, operation: Operation, content: Register | Replace) -> None:
+        query = content.query if isinstance(content, Replace) else content
+        schemas = {name: (i, self.streams[i].schema) for name, i in query.streams.items()}
+        bound = bind(query.sql, schemas)
+        ids = tuple(source.stream_id for source in bound.clause.sources)
+        self.queries[query.query_id] = ReferenceQuery(operation.seq, bound, ids)
 
     def _take(self, operation: Operation, rows: Rows) -> None:
         stream = self.streams[rows.stream_id]

@@ -22,6 +22,7 @@ from psoup.engine.invoke import invoke
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.groups import read_groups
 from psoup.engine.log.operation import (
+    Alter,
     Commit,
     Content,
     Declare,
@@ -31,6 +32,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Staged,
     StageId,
@@ -105,6 +107,13 @@ class World:
             self.streams[schema.name] = (StreamId(appended.seq), schema)
         return appended
 
+    def alter(self, schema: StreamSchema, *, fold: bool = True) -> Appended:
+        """Declare a stream otherwise."""
+        stream_id, declared = self.streams[schema.name]
+        appended = self.append_content(Alter(stream_id, schema, declared=declared), fold=fold)
+        self.streams[schema.name] = (stream_id, schema)
+        return appended
+
     def drop(self, name: str, queries: Sequence[QueryId] = (), *, fold: bool = True) -> Appended:
         """Drop a stream with `queries`: all that read it."""
         stream_id, _ = self.streams[name]
@@ -170,6 +179,13 @@ class World:
         streams = {source.stream: source.stream_id for source in bound.clause.sources}
         content = Register(query_id, bound.canonical, streams, name, materialize=materialize)
         return self.append_content(content, fold=fold).query_id or query_id
+
+    def replace(self, query_id: QueryId, name: str, sql: str, *, fold: bool = True) -> Appended:
+        """Give a query that has this name another definition."""
+        bound = bind(sql, self.streams)
+        streams = {source.stream: source.stream_id for source in bound.clause.sources}
+        content = Register(query_id, bound.canonical, streams, name)
+        return self.append_content(Replace(content), fold=fold)
 
     def remove(self, query_id: QueryId, *, fold: bool = True) -> Appended:
         """Remove a query."""

@@ -36,9 +36,10 @@ class CatalogueStatistics:
 class Catalogue:
     """A cache of declarations by name, at most STREAMS_COUNT_CEILING of them. Any thread may use it."""
 
-    def __init__(self, results: ResultsReader) -> None:
-        """Load from `results`."""
+    def __init__(self, results: ResultsReader, catch_up: Callable[[], Awaitable[None]]) -> None:
+        """Load from `results`, which show what the log holds some time after `catch_up` has been awaited."""
         self._results = results
+        self._catch_up = catch_up
         self._held: dict[str, Declaration] = {}
         self._loads = self._forgets = 0
         self._known = object()
@@ -84,10 +85,14 @@ class Catalogue:
         self._held.clear()
 
     async def retried_once(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
-        """Return what `attempt` returns; where the log calls it stale, load again and try once more."""
+        """Return what `attempt` returns; where the log calls it stale, load again and try once more.
+
+        The log knows a declaration before the results show it: they are given time to.
+        """
         try:
             return await attempt()
         except StaleDeclarationError:
+            await self._catch_up()
             self.forget_all()
             return await attempt()
 

@@ -21,10 +21,10 @@ from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
 from psoup.app.errors import DiskFullError, MemoryFullError
 from psoup.app.figures.engine import Figures
+from psoup.app.figures.invocation_counts import InvocationCounts
 from psoup.app.figures.throughput import (
     NOTE_EVERY_S,
     Progress,
-    ThreadSafeCount,
     Throughput,
     ThroughputRing,
 )
@@ -45,7 +45,7 @@ from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind
 
-Descriptions = Recent[QueryId, Mapping[str, object]]
+Descriptions = Recent[tuple[QueryId, int], Mapping[str, object]]
 """Live queries as they are described to clients."""
 
 MEMORY_HIGH: Final = "memory-high"
@@ -128,7 +128,7 @@ class Service:
         self.history_parts: Recent[PartKey, bytes] = Recent(
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
-        self.invoked = ThreadSafeCount()
+        self.invoked = InvocationCounts()
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None
@@ -137,7 +137,7 @@ class Service:
         self.pending = PendingQueries(
             self.applied, find=self.backend.pending, find_all=self.backend.pending_all
         )
-        self.catalogue = Catalogue(self.results)
+        self.catalogue = Catalogue(self.results, self._catch_up)
         self.standing = StandingIndexes(self.results, store.log, self.bound, self.catalogue.streams)
         self.submission = Submission(
             log=store.log,
@@ -318,6 +318,11 @@ class Service:
         self.answering.check()
         self.backend.check()
         self.throughput.check()
+
+    async def _catch_up(self) -> None:
+        """Wait until what the log holds now is applied, for CATCH_UP_S at most."""
+        head = await asyncio.to_thread(self.store.log.head)
+        await self.applied.wait(head, timeout_s=limits.CATCH_UP_S)
 
     def _find_room(self) -> None:
         """Raise MemoryFullError if hits take all the memory there is for them."""

@@ -16,7 +16,7 @@ from psoup.engine.asking.standing_queries import RowMatches, StandingQueries
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.errors import SqlError, StaleDeclarationError
 from psoup.engine.log.contract import Log
-from psoup.engine.log.operation import Drop, Operation, QueryId, Register, Remove
+from psoup.engine.log.operation import Drop, Operation, QueryId, Register, Remove, Replace
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.recent import Recent
@@ -164,7 +164,7 @@ class StandingIndexes:
         self._compared += 1
         queries, streams = kept.queries, self._streams()
         records = self._results.readers(queries.stream_id)
-        wanted = {one.query_id: one.seq for one in records}
+        wanted = {one.query_id: one.definition_seq for one in records}
         for query_id, seq in list(queries):
             if wanted.get(query_id) == seq:
                 del wanted[query_id]
@@ -180,7 +180,7 @@ class StandingIndexes:
             bound = self._bound.bind(record.canonical, streams)
         except SqlError as error:
             raise StaleDeclarationError("A stream was declared anew meanwhile.") from error
-        queries.build(record.query_id, record.seq, bound)
+        queries.build(record.query_id, record.definition_seq, bound)
 
 
 def _queries_of(operation: Operation) -> Sequence[QueryId]:
@@ -188,6 +188,8 @@ def _queries_of(operation: Operation) -> Sequence[QueryId]:
     match operation.content:
         case Register(query_id=query_id) | Remove(query_id=query_id):
             return (query_id,)
+        case Replace(query=query):
+            return (query.query_id,)
         case Drop(queries=queries):
             return queries
         case _:

@@ -5,6 +5,7 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from psoup.app.figures.clause_tally import ClauseCount
 from psoup.app.figures.footprint import NOTHING, Footprint
 from psoup.app.figures.join_tally import NO_JOINS, JoinReading
 from psoup.engine import limits
@@ -27,6 +28,7 @@ class Figures:
         pages_written, result_bytes: pages of hits that publishing has written, and their bytes.
         footprint: bytes in memory.
         joins: cost and results of joins.
+        clauses: those with the most matches or bytes of them since the start, ascending by id.
         store: the store's condition, as the engine has last seen it.
     """
 
@@ -45,6 +47,7 @@ class Figures:
     result_bytes: int = 0
     footprint: Footprint = NOTHING
     joins: JoinReading = NO_JOINS
+    clauses: tuple[ClauseCount, ...] = ()
     store: StoreCondition = NOTHING_SEEN
 
 

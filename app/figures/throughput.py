@@ -42,20 +42,6 @@ class RingStatistics:
     readings: int
 
 
-class ThreadSafeCount:
-    """A count that any thread may add to."""
-
-    def __init__(self) -> None:
-        """Begin at 0."""
-        self.count = 0
-        self._lock = threading.Lock()
-
-    def add(self, number: int) -> None:
-        """Add `number`."""
-        with self._lock:
-            self.count += number
-
-
 class ThroughputRing:
     """Readings of the last minute, one a second, and one older. Thread-safe."""
 

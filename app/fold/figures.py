@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from psoup.app.figures.clause_tally import ClauseTally
 from psoup.app.figures.engine import Figures
 from psoup.app.figures.footprint import NOTHING, Footprint, footprint
 from psoup.app.figures.join_tally import JoinTally
@@ -10,6 +11,7 @@ from psoup.engine import limits
 from psoup.engine.engine import EngineStatistics
 from psoup.engine.log.operation import Operation, Rows
 from psoup.engine.results.contract import ResultsStatistics
+from psoup.engine.results.delta import Delta
 from psoup.engine.results.text_bytes import HeldBytes
 from psoup.engine.tuples.batch import Seq
 
@@ -25,11 +27,14 @@ class FoldFigures:
         self.ticks = self.retries = self.voided = 0
         self.footprint: Footprint = NOTHING
         self.joins = JoinTally()
+        self.clauses = ClauseTally()
         self._due_s: float | None = None
 
-    def count(self, operation: Operation) -> int:
-        """Count an applied operation. Return the bytes of its body."""
+    def count(self, operation: Operation, delta: Delta) -> int:
+        """Count an applied operation and what it has found. Return the bytes of its body."""
         self.operations += 1
+        if delta.blocks or delta.pages or delta.composites or delta.dropped_clauses:
+            self.clauses.note(delta)
         content = operation.content
         if not isinstance(content, Rows):
             return 0
@@ -45,9 +50,10 @@ class FoldFigures:
         return True
 
     def note(self, engine: EngineStatistics, held: HeldBytes) -> None:
-        """Read the memory and the joins of the engine, and the hits in this process. Cost: O(join groups)."""
+        """Read the memory and the joins of the engine, and the hits in this process. Cost: O(join groups + clauses)."""
         self.footprint = footprint(engine, held)
         self.joins.note(engine.eddy.joins)
+        self.clauses.sum_up()
 
     def figures(
         self,
@@ -81,6 +87,7 @@ class FoldFigures:
             result_bytes=written.page_bytes_written,
             footprint=self.footprint,
             joins=self.joins.reading,
+            clauses=self.clauses.largest,
         )
 
     def check(self) -> None:
@@ -89,3 +96,4 @@ class FoldFigures:
         if min(*counters, self.voided) < 0 or self.voided > self.operations:
             raise AssertionError("counters only grow, and void operations are folded ones")
         self.joins.check()
+        self.clauses.check()

@@ -256,7 +256,7 @@ class Fold:
         if self._live is not None:
             self._live.apply(deltas[0] if len(deltas) == 1 else merge(deltas))
         for operation, delta in zip(group, deltas, strict=True):
-            self._publishing.add(delta, self.counted.count(operation))
+            self._publishing.add(delta, self.counted.count(operation, delta))
         self._applied = deltas[-1].seq
 
     def _now_us(self) -> int:

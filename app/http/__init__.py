@@ -4,6 +4,6 @@ Reading order: `edge` (the outermost layer), `problems` (errors to bodies: one t
 not do), `origins` (what pages of named origins may), `framing` (where a body ends), `bodies` (read, counted, in
 time), `decoding` (gzip and zstd), `sending` (answers not taken yet), `keys` (who may call what), `guesses` (wrong
 keys by address), `page_tokens` (signed pages), `cursors` (where a client stands, signed too), `kept_answers` (sent
-again to equal polls), `request_log` (one line for a failure), `request_ids`, `front` (what connections and
-application share).
+again to equal polls), `entity_tags` (If-Match, If-None-Match), `request_log` (one line for a failure),
+`request_ids`, `front` (what connections and application share).
 """

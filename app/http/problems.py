@@ -88,6 +88,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "history-failed": ProblemType(409, "The answer could not be computed from the archive"),
     "query-complete": ProblemType(410, "The query's window is over"),
     "page-expired": ProblemType(410, "The page token needs what is no longer kept"),
+    "precondition-failed": ProblemType(412, "It has changed since it was read"),
     "body-too-large": ProblemType(413, "The body is over a limit", closes=True),
     "commit-too-large": ProblemType(413, "The parts of the commit are over a limit together"),
     "url-too-long": ProblemType(414, "The URL is over its limit", closes=True),

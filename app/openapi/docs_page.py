@@ -4,9 +4,8 @@ The files of Swagger UI are those that the package fastapi-offline carries; its 
 inside the HTML, which the content policy here forbids.
 """
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from psoup.app.http.front import Front
-from psoup.app.routes.endpoint import address_of, count_answer
+from psoup.app.routes.pages import page_route
 from psoup.app.wire.rows.body import JSON
 
 PATH: Final = "/docs"
@@ -61,43 +60,29 @@ def add_docs_page(app: FastAPI, front: Front) -> None:
     """Add the page, its files and the OpenAPI to `app`; `front` counts their requests and answers as all others."""
     folder = Path(str(files("fastapi_offline"))) / "static"
 
-    def page() -> Response:
+    def page(_: Request) -> Response:
         return HTMLResponse(_PAGE, headers=_POLICY)
 
-    def start() -> Response:
+    def start(_: Request) -> Response:
         return Response(_START_TEXT, media_type="text/javascript", headers=_POLICY)
 
     def file(name: str, media_type: str) -> Response:
         path = folder / name
         return FileResponse(path, media_type=media_type, headers=_POLICY, stat_result=path.stat())
 
-    making = threading.Lock()
+    making = threading.Lock()  # the first description takes half a second
 
-    def description() -> Response:
+    def description(_: Request) -> Response:
         with making:
             body = orjson.dumps(app.openapi())
         return Response(body, media_type=JSON)
 
-    answers: dict[str, Callable[[], Response]] = {
+    answers: dict[str, Callable[[Request], Response]] = {
         OPENAPI: description,
         PATH: page,
         f"{PATH}/{_START}": start,
-        f"{PATH}/{_SCRIPT}": lambda: file(_SCRIPT, "text/javascript"),
-        f"{PATH}/{_STYLE}": lambda: file(_STYLE, "text/css"),
+        f"{PATH}/{_SCRIPT}": lambda _: file(_SCRIPT, "text/javascript"),
+        f"{PATH}/{_STYLE}": lambda _: file(_STYLE, "text/css"),
     }
     for path, answer in answers.items():
-        app.add_route(path, _counted(front, answer), include_in_schema=False)
-
-
-def _counted(
-    front: Front, answer: Callable[[], Response]
-) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route that answers in a slot for requests, and counts the answer until its client has taken it."""
-
-    async def serve(request: Request) -> Response:
-        with front.slots.enter(request.url.path, address_of(request), reads=False):
-            response = await asyncio.to_thread(answer)  # the first description takes half a second
-        count_answer(request, int(response.headers["content-length"]))
-        return response
-
-    return serve
+        app.add_route(path, page_route(front, answer), include_in_schema=False)

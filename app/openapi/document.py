@@ -1,5 +1,6 @@
 """The OpenAPI document: operations from the declarations of endpoints, and the components that they share."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -11,7 +12,7 @@ from psoup.app.http.keys import INGEST
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from psoup.app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS
-from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from psoup.app.openapi.problem_bodies import CODES
 from psoup.app.openapi.responses import (
     SCHEMAS,
     header,
@@ -29,17 +30,19 @@ from psoup.app.wire.models.explanations import ExplainBody
 from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.matches import MatchBody
 from psoup.app.wire.models.problem import Problem
-from psoup.app.wire.models.queries import QueryBody
-from psoup.app.wire.models.streams import StreamBody
+from psoup.app.wire.models.queries import QueryBody, QueryDefinition
+from psoup.app.wire.models.streams import StreamBody, StreamPatchBody
 from psoup.app.wire.models.sync import SyncBody
 from psoup.app.wire.rows.body import JSON
 
 _BODIES: Final = (
     StreamBody,
+    StreamPatchBody,
     CommitBody,
     HoldBody,
     HistoryBody,
     QueryBody,
+    QueryDefinition,
     QueryLine,
     ExplainBody,
     MatchBody,
@@ -81,12 +84,12 @@ def document(endpoints: Sequence[Endpoint], *, title: str, version: str) -> dict
 
 
 def _schemas(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """Return the schemas of all models by name."""
+    """Return the schemas of all models by name; a problem in an answer is of one of those that codes have."""
     answers = (shown.model for endpoint in endpoints for shown in endpoint.shown.values())
     models: set[type[BaseModel]] = {
         *_BODIES,
         Problem,
-        *PROBLEM_BODIES.values(),
+        *CODES,
         *filter(None, answers),
     }
     ordered = sorted(models, key=lambda model: model.__name__)
@@ -94,7 +97,10 @@ def _schemas(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         [(model, "validation") for model in ordered], ref_template=f"{SCHEMAS}{{model}}"
     )
     schemas: dict[str, Any] = definitions["$defs"]
-    schemas["Problem"]["properties"]["code"]["enum"] = sorted(PROBLEM_TYPES)
+    for model, codes in CODES.items():
+        schemas[model.__name__]["properties"]["code"]["enum"] = sorted(codes)
+    bodies = [{"$ref": f"{SCHEMAS}{model.__name__}"} for model in CODES]
+    schemas["Problem"] = {"description": schemas["Problem"]["description"], "oneOf": bodies}
     return dict(sorted(schemas.items()))
 
 
@@ -114,7 +120,7 @@ def _operation(endpoint: Endpoint, examples: Sequence[Example]) -> dict[str, Any
         "responses": _responses(endpoint, examples),
     }
     if endpoint.body is not None:
-        operation["requestBody"] = _request_body(endpoint.body, examples)
+        operation["requestBody"] = _request_body(endpoint.body, described.body, examples)
     if endpoint.scope is not None:
         operation["security"] = [{"key": []}, {}]
     return operation
@@ -154,13 +160,22 @@ def _path_parameters(path: str) -> Iterator[dict[str, Any]]:
             }
 
 
-def _request_body(body: Mapping[str, Any], examples: Sequence[Example]) -> dict[str, Any]:
+def _request_body(
+    body: Mapping[str, Any], text: str, examples: Sequence[Example]
+) -> dict[str, Any]:
     content = {media: dict(one) for media, one in body["content"].items()}
     for example in examples:
         if example.body is not None and example.status < 300:
             shown = {"summary": example.summary, "value": example.body}
             content[example.media].setdefault("examples", {})[example.name] = shown
-    return {**body, "content": content}
+    return {"description": text or _of_model(content[JSON]["schema"]), **body, "content": content}
+
+
+def _of_model(schema: Mapping[str, Any]) -> str:
+    """Return what the model says that a body refers to."""
+    name = schema["$ref"].removeprefix(SCHEMAS)
+    (model,) = (one for one in _BODIES if one.__name__ == name)
+    return inspect.cleandoc(model.__doc__ or "")
 
 
 def _responses(endpoint: Endpoint, examples: Sequence[Example]) -> dict[str, dict[str, Any]]:

@@ -9,10 +9,17 @@ from psoup.app.wire.handles import handle_pattern
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation as the API pages describe it."""
+    """One operation as the API pages describe it.
+
+    Attributes:
+        tag: one of TAGS.
+        text: what it does.
+        body: what it takes, where no model says it.
+    """
 
     tag: str
     text: str
+    body: str = ""
 
 
 _STREAMS: Final = "Streams"
@@ -21,6 +28,7 @@ _QUERIES: Final = "Queries"
 _RESULTS: Final = "Results"
 _ARCHIVE: Final = "Archive"
 _OPERATIONS: Final = "Operations"
+_TAKES_ROWS: Final = "Rows of the stream, as objects, as lines, as CSV below a line of names, as an Arrow stream, or by columns."
 TAGS: Final[Mapping[str, str]] = {
     _STREAMS: "Declarations: the columns of rows, what dates them, how long they are kept.",
     _ROWS: "Data on its way in: one batch in one request, or parts that are committed together.",
@@ -40,6 +48,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "get_stream": Operation(
         _STREAMS, "Answers a stream's definition, what it holds now, and how far back it is whole."
+    ),
+    "change_stream": Operation(
+        _STREAMS,
+        "Changes what a stream keeps: of `retention` the parts given, where `null` lifts a bound. What that drops goes at once;"
+        " what is gone does not come back where a bound is widened. Sent twice it changes nothing the second time. With"
+        " `If-Match` it is `412` where the declaration is another one than the `ETag` says.",
     ),
     "drop_stream": Operation(
         _STREAMS,
@@ -61,11 +75,13 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         "Stores a batch of rows, all of them or none. `200`: every later answer shows them; `202`: committed, not"
         " applied by the deadline, and `min_seq` waits for `seq`. With the two `Psoup-Txn` headers a batch is stored at"
         " most once, however often it is sent. Bodies may be compressed with gzip or zstd.",
+        _TAKES_ROWS,
     ),
     "stage_rows": Operation(
         _ROWS,
         "Checks and keeps a part of a commit. Nobody sees its rows before the commit that names it; an hour later"
         " it is forgotten.",
+        _TAKES_ROWS,
     ),
     "commit_stages": Operation(
         _ROWS,
@@ -103,6 +119,18 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _QUERIES,
         "Lists standing queries in the order of their registration, filtered, a page at a time.",
     ),
+    "put_query": Operation(
+        _QUERIES,
+        "Registers a query under the name in the path, so that declaring it again changes nothing: `200`. Where the name"
+        " stands for another definition (SQL, values of parameters, `materialize`) that is `409`, or with `replace=true`"
+        " the query is replaced: its handle stays, `version` is one more, and clients with a cursor get a `reset`."
+        " Labels belong to no definition: they are those of the registration or replacement.",
+    ),
+    "remove_queries": Operation(
+        _QUERIES,
+        "Removes all queries that have each `label` given, and answers how many. They go one after the other: a request"
+        " that fails amid it may be sent again.",
+    ),
     "get_query": Operation(
         _QUERIES,
         "Answers a query's canonical text, window, columns and state: `live`, `filling` or `suspended`.",
@@ -121,6 +149,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         _QUERIES,
         "Registers one query a line and answers one line for each, in order: a handle, or the problem of that line."
         " Lines that fail leave the others as they are.",
+        "A query on each line, as `POST /v1/queries` takes it.",
     ),
     "invoke_query": Operation(
         _RESULTS,
@@ -176,6 +205,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "put_history_part": Operation(
         _ARCHIVE,
         "Sends one part of a claimed history's rows, in the answer's order. A part sent again replaces the first.",
+        "Rows with the columns of the answer, as an Arrow stream.",
     ),
     "health": Operation(
         _OPERATIONS, "Says that the process runs, whatever state the service is in."
@@ -188,6 +218,11 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     ),
     "status": Operation(
         _OPERATIONS, "Answers what the service holds, what it has done, and how fast, in one look."
+    ),
+    "top_queries": Operation(
+        _OPERATIONS,
+        "Answers which queries match most, take most bytes, or are invoked most. Matches and bytes are counted for a"
+        " condition, by the engine since it began, and are some seconds old; invocations by the process that answers.",
     ),
     "limits": Operation(
         _OPERATIONS,
@@ -202,7 +237,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
 """By operation id."""
 PATH_PARAMETERS: Final[Mapping[str, str]] = {
     "streams/{name}": "Name of a stream: a letter or `_`, and up to 63 letters, digits or `_`.",
-    "queries/{id}": f"Handle of a query, as its registration answers it: `{handle_pattern('q_')}`.",
+    "queries/{id}": f"Handle of a query, as its registration answers it: `{handle_pattern('q_')}`; for PUT a name.",
     "stages/{id}": "Handle of a staged part.",
     "histories/{id}": "Handle of a history.",
     "batches/{seq}": "Position of a batch.",

@@ -1,6 +1,6 @@
 """The bodies of failures with the members that go with their codes, as the OpenAPI shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import BaseModel, Field
@@ -60,15 +60,15 @@ class SupportedProblem(Problem):
 class StreamDifference(BaseModel):
     """A member in which two declarations of a stream differ, as declared and as given."""
 
-    member: str
-    declared: object
-    given: object
+    member: str = Field(description="Its name.")
+    declared: object = Field(description="As it is.")
+    given: object = Field(description="As it was sent.")
 
 
 class StreamDiffersProblem(Problem):
     """The stream exists with another definition."""
 
-    diff: list[StreamDifference]
+    diff: list[StreamDifference] = Field(description="Each member that differs.")
 
 
 class HasQueriesProblem(Problem):
@@ -105,7 +105,7 @@ class SuspendedProblem(Problem):
     """The query ran over a cap."""
 
     since_seq: int = Field(description="Position at which it was suspended.")
-    reason: str
+    reason: str = Field(description="The bound that it ran over.")
 
 
 class HistoryPartsProblem(Problem):
@@ -178,21 +178,21 @@ class WrongRow(BaseModel):
     )
     pointer: str = Field(description="JSON pointer of the value in its row.")
     code: str = Field(description="`type-mismatch`, `out-of-range`, `missing`, ...: stable.")
-    expected: str
-    got: str | None
+    expected: str = Field(description="What the column takes.")
+    got: str | None = Field(description="The value as JSON, cut short; null where there is none.")
 
 
 class RowsProblem(Problem):
     """Rows do not fit their stream."""
 
     errors: list[WrongRow] = Field(description="The first 100 of them.")
-    errors_total: int
+    errors_total: int = Field(description="How many there are in all.")
 
 
 class SqlProblem(Problem):
     """A query was refused, at a place of its text."""
 
-    position: PositionAnswer
+    position: PositionAnswer = Field(description="The place.")
     excerpt: str = Field(description="The line with a caret under the place.")
     hint: str = Field(description="What is wrong and what to write instead, quoting the text.")
 
@@ -200,15 +200,17 @@ class SqlProblem(Problem):
 class ComplexQueryProblem(SqlProblem):
     """The query is over a limit."""
 
-    limit: int
-    actual: int
+    limit: int = Field(description="The limit.")
+    actual: int = Field(description="What the query has.")
 
 
 class NowProblem(Problem):
     """The instant lies outside what is kept."""
 
-    oldest: str | None
-    newest: str | None
+    oldest: str | None = Field(
+        description="The earliest instant that may be asked for; null: none."
+    )
+    newest: str | None = Field(description="The latest; null: none.")
 
 
 class SeqProblem(Problem):
@@ -279,3 +281,8 @@ PROBLEM_BODIES: Final[Mapping[str, type[Problem]]] = {
     code: _BY_CODE.get(code, SimpleProblem) for code in PROBLEM_TYPES
 }
 """The model of each code's body."""
+CODES: Final[Mapping[type[Problem], Sequence[str]]] = {
+    model: tuple(code for code, theirs in PROBLEM_BODIES.items() if theirs is model)
+    for model in PROBLEM_BODIES.values()
+}
+"""The codes whose bodies have a model."""

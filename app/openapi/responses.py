@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from psoup.app.http.problems import MEDIA_TYPE, PROBLEM_TYPES
-from psoup.app.openapi.problem_bodies import PROBLEM_BODIES
+from psoup.app.openapi.problem_bodies import CODES, PROBLEM_BODIES
 
 SCHEMAS: Final = "#/components/schemas/"
 _INTEGERS: Final = frozenset({"Psoup-Seq", "Psoup-Gen", "Psoup-Count", "Retry-After"})
@@ -81,16 +81,11 @@ def _response(
 
 def _schema(codes: Sequence[str]) -> dict[str, Any]:
     """Return the schema of a body that has one of these codes: each code has its members."""
-    kinds: dict[str, list[str]] = {}
-    for code in codes:
-        kinds.setdefault(PROBLEM_BODIES[code].__name__, []).append(code)
-    each = [
-        {
-            "allOf": [
-                {"$ref": f"{SCHEMAS}{name}"},
-                {"properties": {"code": {"enum": theirs}}},
-            ]
-        }
-        for name, theirs in kinds.items()
-    ]
+    each = []
+    for model in dict.fromkeys(PROBLEM_BODIES[code] for code in codes):
+        body: dict[str, Any] = {"$ref": f"{SCHEMAS}{model.__name__}"}
+        theirs = [code for code in codes if PROBLEM_BODIES[code] is model]
+        if len(theirs) < len(CODES[model]):  # its other codes have other statuses
+            body = {"allOf": [body, {"properties": {"code": {"enum": theirs}}}]}
+        each.append(body)
     return each[0] if len(each) == 1 else {"oneOf": each}

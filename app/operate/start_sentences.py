@@ -64,12 +64,16 @@ def _reading_back(event: Event) -> str:
 def _listening(event: Event) -> str:
     url = f"{_BOLD}{event['url']}{_PLAIN}"
     after = f" after {spoken_seconds(event['seconds'])}" if "seconds" in event else ""
-    docs = f"\n{_QUIET}API pages{_PLAIN} {event['url']}{event['docs']}" if event.get("docs") else ""
+    pages = "".join(
+        f"\n{_QUIET}{name}{_PLAIN} {event['url']}{event[key]}"
+        for name, key in (("console", "console"), ("API pages", "docs"))
+        if event.get(key)
+    )
     if "workers" in event:
-        return f"listening at {url}; {counted(event['workers'], 'worker')} to start{docs}"
+        return f"listening at {url}; {counted(event['workers'], 'worker')} to start{pages}"
     if not event["ready"]:
-        return f"listening at {url}; ready once everything is read back{docs}"
-    return f"ready at {url}{after}; Ctrl-C ends it{docs}"
+        return f"listening at {url}; ready once everything is read back{pages}"
+    return f"ready at {url}{after}; Ctrl-C ends it{pages}"
 
 
 def _not_started(event: Event) -> str:

@@ -223,8 +223,9 @@ def _run(settings: Settings, start: Start) -> int:
         with handles_of(listener) as handles:
             workers = Workers(config, handles, meters, connections)
             start.end()
+            console = "/console" if settings.console else None
             docs = "/docs" if settings.docs else None
-            _LOG.info("listening", url=url, docs=docs, workers=settings.workers)
+            _LOG.info("listening", url=url, console=console, docs=docs, workers=settings.workers)
             workers.run()
         return EXIT_OK if workers.could_start else EXIT_STORE
 

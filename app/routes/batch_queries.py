@@ -29,7 +29,7 @@ from psoup.app.wire.models.batch_queries import (
     split_lines,
 )
 from psoup.app.wire.models.queries import QueryBody, new_handle
-from psoup.app.wire.parameters import DESCRIBE
+from psoup.app.wire.query_parameters import DESCRIBE
 from psoup.app.wire.rows.body import NDJSON, media_type_of
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, StaleDeclarationError

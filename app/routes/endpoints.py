@@ -13,7 +13,8 @@ from psoup.app.routes import (
     queries,
     samples,
     staging,
-    streams,
+    stream_changes,
+    top,
     tuples,
     validation,
 )
@@ -21,7 +22,7 @@ from psoup.app.routes.endpoint import Endpoint
 from psoup.app.routes.results import events, invocations, sync
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (
-    *streams.ENDPOINTS,
+    *stream_changes.ENDPOINTS,
     *samples.ENDPOINTS,
     *tuples.ENDPOINTS,
     *staging.ENDPOINTS,
@@ -35,5 +36,6 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
     *sync.ENDPOINTS,
     *histories.ENDPOINTS,
     *health.ENDPOINTS,
+    *top.ENDPOINTS,
     *llms.ENDPOINTS,
 )

@@ -2,8 +2,7 @@
 
 import functools
 import time
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import Response
@@ -11,7 +10,7 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import READ, REGISTER
-from psoup.app.routes import batch_queries
+from psoup.app.routes import batch_queries, query_changes
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
 from psoup.app.routes.registration import (
@@ -24,20 +23,15 @@ from psoup.app.routes.registration import (
     standing_or_pending,
     state_of,
     tell,
+    told_answer,
 )
+from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
 from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
-from psoup.app.wire.models.queries import (
-    FILLING,
-    LIVE,
-    SUSPENDED,
-    QueryAnswer,
-    QueryBody,
-    QueryList,
-    new_handle,
-)
-from psoup.app.wire.parameters import LABEL, LIMIT, PAGE, STATE, STREAM
+from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle
+from psoup.app.wire.parameters import LIMIT, PAGE
+from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits
 from psoup.engine.errors import NotFoundError
 from psoup.engine.log.operation import QueryId, Remove
@@ -63,15 +57,7 @@ async def post_query(call: Call) -> Response:
         )
         return registration, submitted
 
-    told = tell(call, *await service.catalogue.retried_once(attempt))
-    if told.reads:
-        description = await service.answering.run(
-            told.describe, deadline_s=service.settings.invoke_deadline_s
-        )
-    else:
-        description = told.describe()
-    headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
-    return json_answer(description, status=told.status, headers=headers)
+    return await told_answer(call, tell(call, *await service.catalogue.retried_once(attempt)))
 
 
 async def list_queries(call: Call) -> Response:
@@ -81,9 +67,9 @@ async def list_queries(call: Call) -> Response:
     def read() -> tuple[list[Description], str | None, list[Description]]:
         # The pending ones before those that are applied: none is missed that is applied in between.
         records: dict[QueryId, QueryRecord | PendingQuery] = {
-            one.query_id: one for one in _selected_pending(call)
+            one.query_id: one for one in selected_pending(call)
         }
-        records |= {one.query_id: one for one in _selected(call)}
+        records |= {one.query_id: one for one in selected(call)}
         page, following = list_page(
             call,
             sorted(records.values(), key=lambda one: one.seq),
@@ -152,35 +138,6 @@ def _described(call: Call, page: Sequence[QueryRecord | PendingQuery]) -> list[D
     return described
 
 
-def _selected(call: Call) -> Sequence[QueryRecord]:
-    results = call.service.results
-    labels: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
-    stream: str | None = call.arguments.get(STREAM)
-    if call.arguments.get(STATE) not in (None, LIVE, SUSPENDED):
-        return []  # before it is applied, a query is not in the Results Structure
-    records = results.queries() if stream is None else _readers(call, stream)
-    return [one for one in records if all(one.labels.get(k) == v for k, v in labels)]
-
-
-def _selected_pending(call: Call) -> Sequence[PendingQuery]:
-    """Return the queries asked for that are not applied, each with its description. May block."""
-    if call.arguments.get(STATE) not in (None, FILLING):
-        return []
-    described = (
-        replace(one, description=describe_pending(call, one))
-        for one in call.service.pending.all()
-        if _is_asked_for(call, streams=one.content.streams, labels=one.content.labels)
-    )
-    return [one for one in described if one.description is not None]
-
-
-def _is_asked_for(call: Call, *, streams: Container[str], labels: Mapping[str, str]) -> bool:
-    """Return whether a list asks for queries of these streams and labels."""
-    stream: str | None = call.arguments.get(STREAM)
-    wanted: tuple[tuple[str, str], ...] = call.arguments.get(LABEL)
-    return (stream is None or stream in streams) and all(labels.get(k) == v for k, v in wanted)
-
-
 def _filter_warnings(call: Call) -> list[Description]:
     """Return a warning where the list asks for the queries of a stream that is not declared. Blocks."""
     name: str | None = call.arguments.get(STREAM)
@@ -192,15 +149,6 @@ def _filter_warnings(call: Call) -> list[Description]:
     meant = nearest(name, declared)
     hint = "GET /v1/streams lists those that are" if meant is None else f"did you mean {meant}?"
     return [{"code": "unknown-stream", "detail": f"no stream of this name is declared: {hint}"}]
-
-
-def _readers(call: Call, stream: str) -> Sequence[QueryRecord]:
-    results = call.service.results
-    try:
-        stream_id = results.stream(stream).stream_id
-    except NotFoundError:
-        return []
-    return results.readers(stream_id)
 
 
 _REGISTERED: Final = Shown(
@@ -230,7 +178,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         list_queries,
         {200: Shown("A page of queries, in the order of their registration.", QueryList)},
         READ,
-        parameters=(LABEL, STREAM, STATE, LIMIT, PAGE),
+        parameters=(NAME, LABEL, STREAM, STATE, LIMIT, PAGE),
         problems=("bad-page",),
         from_memory=True,
     ),
@@ -260,5 +208,6 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         rate="register",
         changes=True,
     ),
+    *query_changes.ENDPOINTS,
     *batch_queries.ENDPOINTS,
 )

@@ -185,18 +185,18 @@ async def declaration(call: Call, name: str) -> Declaration:
     )
 
 
+# Generators take an object of which nothing more is said for one without members.
+_ROW: Final = {"type": "object", "additionalProperties": True}
 ROWS_BODY: Final[dict[str, Any]] = {
     "required": True,
     "content": {
-        JSON: {
-            "schema": {
-                "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "object"}]
-            }
-        },
+        JSON: {"schema": {"anyOf": [{"type": "array", "items": _ROW}, _ROW]}},
         NDJSON: {"schema": {"type": "string"}},
         CSV: {"schema": {"type": "string"}},
         ARROW: {"schema": {"type": "string", "format": "binary"}},
-        COLUMNS: {"schema": {"type": "object", "additionalProperties": {"type": "array"}}},
+        COLUMNS: {
+            "schema": {"type": "object", "additionalProperties": {"type": "array", "items": {}}}
+        },
     },
 }
 """What the OpenAPI says of such a body."""

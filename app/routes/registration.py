@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from starlette.responses import Response
+
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
-from psoup.app.routes.endpoint import Call
+from psoup.app.routes.endpoint import Call, json_answer
 from psoup.app.wire.models.queries import (
     FILLING,
     LIVE,
@@ -38,7 +40,7 @@ SQL_PROBLEMS: Final = (
     "window-empty",
     "query-too-complex",
 )
-"""Of a query's text."""
+"""Of a text that does not bind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,18 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
     return Told(201, query_id, seq, lambda: registration.describe(seq=seq, state=LIVE))
 
 
+async def told_answer(call: Call, told: Told) -> Response:
+    """Return the answer to a registration. Raises what `Told.describe` does."""
+    if told.reads:
+        description = await call.service.answering.run(
+            told.describe, deadline_s=call.service.settings.invoke_deadline_s
+        )
+    else:
+        description = told.describe()
+    headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
+    return json_answer(description, status=told.status, headers=headers)
+
+
 def _note_repeated(call: Call, same: Registration, seq: Seq) -> None:
     """Remember a pending registration whose first answer never came: a process that folds has no log to find it in."""
     pending = call.service.pending
@@ -192,7 +206,7 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
     What is kept is that of a live query: whether it is suspended, its snapshot says.
     """
     record, kept = snapshot.query, call.service.descriptions
-    held = kept.get(record.query_id)
+    held = kept.get((record.query_id, record.version))
     if held is None:
         held = describe_query(
             call.service.bound.bind(record.canonical, read_by(snapshot)),
@@ -203,8 +217,9 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
             labels=record.labels,
             materialize=snapshot.clause.materialize,
             text=record.text,
+            version=record.version,
         )
-        kept.put(record.query_id, held)
+        kept.put((record.query_id, record.version), held)
     suspended = suspension(snapshot)
     return held if suspended is None else as_suspended(held, suspended)
 

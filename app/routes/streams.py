@@ -1,9 +1,11 @@
 """Streams: declare, list, describe, drop."""
 
 import functools
+import hashlib
 from collections.abc import Sequence
 from typing import Final
 
+import orjson
 from starlette.responses import Response
 
 from psoup.app.backend.submission import Submitted
@@ -26,10 +28,12 @@ from psoup.engine import limits
 from psoup.engine.errors import NO_STREAM, NotFoundError, StaleDeclarationError, StreamDiffersError
 from psoup.engine.log.operation import Declare, Drop
 from psoup.engine.results.delta import StreamRecord
-from psoup.engine.tuples.schema import STREAM_NAME, StreamId, StreamSchema
+from psoup.engine.tuples.schema import STREAM_NAME, StreamId, StreamSchema, schema_to_dict
 
 CASCADE_ATTEMPTS: Final = 4
 """A cascade names the queries it removes; while others register on the stream, it is named anew."""
+
+TAG_DIGITS: Final = 32
 
 
 async def put_stream(call: Call) -> Response:
@@ -49,12 +53,16 @@ async def put_stream(call: Call) -> Response:
     service.catalogue.forget(name)
     record = await _record_after(call, schema, submitted)
     status = 200 if submitted.duplicate else 201 if submitted.applied else 202
-    (described,) = await _described(call, [record])
+    (described,) = await described_streams(call, [record])
     warnings = declaration_warnings(schema)
     return json_answer(
         {**described, "seq": submitted.seq} | ({"warnings": warnings} if warnings else {}),
         status=status,
-        headers={"Location": f"/v1/streams/{name}", "Psoup-Seq": str(submitted.seq)},
+        headers={
+            "ETag": stream_tag(record.schema),
+            "Location": f"/v1/streams/{name}",
+            "Psoup-Seq": str(submitted.seq),
+        },
     )
 
 
@@ -64,14 +72,14 @@ async def list_streams(call: Call) -> Response:
         call.service.results.streams, deadline_s=call.service.settings.invoke_deadline_s
     )
     page, following = list_page(call, records, key=lambda one: one.schema.name, subject="streams")
-    return json_answer({"streams": await _described(call, page), "next": following})
+    return json_answer({"streams": await described_streams(call, page), "next": following})
 
 
 async def get_stream(call: Call) -> Response:
     """Describe one stream."""
     record = await stream_record(call, call.path("name"))
-    (described,) = await _described(call, [record])
-    return json_answer(described)
+    (described,) = await described_streams(call, [record])
+    return json_answer(described, headers={"ETag": stream_tag(record.schema)})
 
 
 async def delete_stream(call: Call) -> Response:
@@ -97,12 +105,19 @@ async def delete_stream(call: Call) -> Response:
     raise AssertionError("the last attempt returns or raises")
 
 
-async def _described(call: Call, records: Sequence[StreamRecord]) -> list[dict[str, object]]:
+async def described_streams(call: Call, records: Sequence[StreamRecord]) -> list[dict[str, object]]:
+    """Return the descriptions of streams."""
     source = call.service.backend.source
     return await call.service.answering.run(
         lambda: [describe_stream(record, source) for record in records],
         deadline_s=call.service.settings.invoke_deadline_s,
     )
+
+
+def stream_tag(schema: StreamSchema) -> str:
+    """Return the `ETag` of a declaration. It is weak: what else a description tells changes with each row."""
+    declared = orjson.dumps(schema_to_dict(schema))
+    return f'W/"{hashlib.sha256(declared).hexdigest()[:TAG_DIGITS]}"'
 
 
 def removed(submitted: Submitted) -> Response:
@@ -146,7 +161,11 @@ async def _record_after(call: Call, schema: StreamSchema, submitted: Submitted) 
 _CHANGED: Final = Shown(
     "The stream.",
     StreamChanged,
-    headers={"Location": "Where the stream is.", "Psoup-Seq": "Position of the declaration."},
+    headers={
+        "ETag": "Tag of the declaration, for If-Match.",
+        "Location": "Where the stream is.",
+        "Psoup-Seq": "Position of the declaration.",
+    },
 )
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(
@@ -180,7 +199,13 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         "get_stream",
         "Describe a stream",
         get_stream,
-        {200: Shown("The stream.", StreamAnswer)},
+        {
+            200: Shown(
+                "The stream.",
+                StreamAnswer,
+                headers={"ETag": "Tag of the declaration, for If-Match of a change."},
+            )
+        },
         READ,
         problems=("not-found",),
         from_memory=True,

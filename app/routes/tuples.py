@@ -29,14 +29,14 @@ _VERSION: Final = re.compile(r"[0-9]{1,16}")
 class IngestAnswer(BaseModel):
     """What became of a batch. With `duplicate`, nothing was stored now and `seq` shows what was stored then."""
 
-    stream: str
-    accepted: int
-    duplicate: bool
+    stream: str = Field(description="Its name.")
+    accepted: int = Field(description="Rows that are stored now.")
+    duplicate: bool = Field(description="The version was stored before.")
     seq: int = Field(
         description="Position of the batch; for a duplicate that of then, or a later one where that is no"
         " longer known."
     )
-    now: str | None
+    now: str | None = Field(description="NOW of the stream, with these rows.")
     warnings: FewWarnings = None
 
 

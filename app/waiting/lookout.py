@@ -180,15 +180,21 @@ class Lookout:
 
     def _place(self, query_id: QueryId, snapshot: Snapshot) -> None:
         """Watch a query through the streams that it reads, at the position that it was looked at."""
-        if query_id in self._streams:
+        streams = snapshot.clause.streams
+        if self._streams.get(query_id) == streams:
             return
-        self._streams[query_id] = snapshot.clause.streams
+        self._leave(query_id)  # of a query that was replaced they may be others
+        self._streams[query_id] = streams
         for stream in snapshot.streams:
             self._readers.setdefault(stream.stream_id, {})[query_id] = None
 
     def _forget(self, query_id: QueryId) -> None:
         self._standing.pop(query_id, None)
         self._unplaced.pop(query_id, None)
+        self._leave(query_id)
+
+    def _leave(self, query_id: QueryId) -> None:
+        """Watch a query through no stream any more."""
         for stream_id in set(self._streams.pop(query_id, ())):
             readers = self._readers[stream_id]
             del readers[query_id]
@@ -202,7 +208,14 @@ def _interrupted(query_id: QueryId) -> Sighting:
 
 
 def _moved(record: StreamRecord) -> _Moved:
-    return record.rows, record.floor_row, record.floor_us, record.high_water_us, record.queries
+    return (
+        record.rows,
+        record.floor_row,
+        record.floor_us,
+        record.high_water_us,
+        record.queries,
+        record.replaced_seq,
+    )
 
 
 def _slices(query_ids: Mapping[QueryId, None]) -> list[list[QueryId]]:

@@ -53,7 +53,7 @@ def still_stands(snapshot: Snapshot, standing: Standing) -> bool:
     False = the engine has to be asked. Cost: O(streams), a microsecond.
     """
     cut, since = snapshot.cut, standing.since
-    if cut.gen != since.gen:
+    if cut.gen != since.gen or since.seq < snapshot.query.defined_seq:
         return False
     if standing.alarm_us is not None and cut.server_now_us >= standing.alarm_us:
         return False

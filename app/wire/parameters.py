@@ -242,12 +242,11 @@ def text_up_to(length: int, *, least: int = 1) -> Callable[[str], str]:
     return read
 
 
-def label(text: str) -> tuple[str, str]:
-    """Return `key:value`, split at the first colon."""
-    key, colon, value = text.partition(":")
-    if not colon or not key or not value:
-        raise ValueError("expected key:value")
-    return key, value
+def flag(name: str, text: str) -> Parameter:
+    """Return a parameter that is `true` or `false`."""
+    words = ("true", "false")
+    schema = {"type": "string", "enum": list(words), "default": "false"}
+    return Parameter(name, one_of(*words), schema, text)
 
 
 LIMIT = Parameter(
@@ -268,36 +267,9 @@ AFTER = Parameter(
     {"type": "integer", "minimum": 0, "default": 0},
     "Only batches past this position.",
 )
-CASCADE = Parameter(
+CASCADE = flag(
     "cascade",
-    one_of("true", "false"),
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
     "Remove the standing queries that read the stream as well.",
-)
-LABEL = Parameter(
-    "label",
-    label,
-    {"type": "string", "pattern": "^[^:]+:.+$", "examples": ["user:42"]},
-    "Only queries that have this label; several mean all of them.",
-    many=True,
-)
-STREAM = Parameter(
-    "stream",
-    text_up_to(limits.COLUMN_NAME_LENGTH_MAX),
-    {"type": "string", "minLength": 1, "maxLength": limits.COLUMN_NAME_LENGTH_MAX},
-    "Only queries that read this stream.",
-)
-STATE = Parameter(
-    "state",
-    one_of("live", "filling", "suspended"),
-    {"type": "string", "enum": ["live", "filling", "suspended"]},
-    "Only queries in this state.",
-)
-DESCRIBE = Parameter(
-    "describe",
-    one_of("full", "ids"),
-    {"type": "string", "enum": ["full", "ids"], "default": "full"},
-    "`ids`: of each query only its handle and position.",
 )
 NOW = Parameter(
     "now",
@@ -402,10 +374,8 @@ LINGER = Parameter(
     {"type": "string", "default": limits.LINGER_S_DEFAULT, "examples": ["250ms", "2s"]},
     f"What changes within it is one answer: seconds, clipped to {limits.LINGER_S_MAX:g}.",
 )
-HISTORY = Parameter(
+HISTORY = flag(
     "history",
-    one_of("true", "false"),
-    {"type": "string", "enum": ["true", "false"], "default": "false"},
     "`true`: where the window reaches past what is kept in memory, the answer that a job computes from the archive.",
 )
 HISTORY_STATE = Parameter(

@@ -33,13 +33,19 @@ def as_of(
 
     Raises:
         NotYetVisibleError: `seq` or `min_seq` is not applied yet.
-        SeqOutOfRangeError: NOW at `seq` lies before what retention has kept.
+        SeqOutOfRangeError: NOW at `seq` lies before what retention has kept, or the query has been replaced since.
         InvalidFieldError: NOW is the server's clock, and no tuple tells how it stood.
         PageExpiredError: a stream has gone.
 
     Cost: O(batches held).
     """
     check_reached(snapshot, replace(request, min_seq=Seq(max(request.min_seq or 0, seq))))
+    defined_seq = snapshot.query.defined_seq
+    if seq < defined_seq:
+        raise SeqOutOfRangeError(
+            "The query asked for something else at seq=: ask for a position from `oldest` on.",
+            oldest=defined_seq,
+        )
     try:
         held = [results.batches(stream.stream_id, Seq(0)) for stream in snapshot.streams]
     except NotFoundError:

@@ -172,7 +172,7 @@ class InvocationCache:
         self.orders: Recent[tuple[QueryId, PagePosition], Order | Table] = Recent(
             order_bytes_max, make_lock()
         )
-        self._first_dated: Recent[tuple[Gen, QueryId], FirstDated] = Recent(
+        self._first_dated: Recent[tuple[Gen, QueryId, int], FirstDated] = Recent(
             first_dated_bytes_max, make_lock()
         )
         self.partials = PartialCache(partials_bytes_max, make_lock)
@@ -198,11 +198,12 @@ class InvocationCache:
 
     def first_dated(self, snapshot: Snapshot) -> FirstDated | None:
         """Return the smallest time of the visible hits of the snapshot's query, as it was last found."""
-        return self._first_dated.get((snapshot.cut.gen, snapshot.query.query_id))
+        query = snapshot.query
+        return self._first_dated.get((snapshot.cut.gen, query.query_id, query.version))
 
     def remember_first_dated(self, snapshot: Snapshot, found: FirstDated) -> None:
         """Keep the smallest time of the visible hits of the snapshot's query, in place of what was known."""
-        key = snapshot.cut.gen, snapshot.query.query_id
+        key = snapshot.cut.gen, snapshot.query.query_id, snapshot.query.version
         self._first_dated.put(key, found, size=ENTRY_BYTES)
 
     def composites(self, snapshot: Snapshot) -> CompositeHits | None:

@@ -9,10 +9,13 @@ def continues(snapshot: Snapshot, now_us: int, since: Since) -> bool:
     """Return whether an answer at the snapshot and an instant can say what has changed since.
 
     It cannot where `since` is of another history, or ahead of the answer: of a worker that is further, of a clock
-    that was set back since, of a store of which an older copy was restored.
+    that was set back since, of a store of which an older copy was restored. Nor where the query has had another
+    definition then.
     """
     cut, streams = snapshot.cut, snapshot.streams
     if since.gen != cut.gen or since.seq > cut.seq or since.now_us > now_us:
+        return False
+    if since.seq < snapshot.query.defined_seq:
         return False
     return len(since.parts) == len(streams) and all(
         part.past_row <= stream.rows

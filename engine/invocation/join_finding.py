@@ -131,7 +131,8 @@ class JoinFinding:
         Raises:
             NotFoundError: the query has been removed.
             QuerySuspendedError: the clause ran over a bound meanwhile, and its composites are gone.
-            PageExpiredError: segments that this position retains have been dropped while it was looked for.
+            PageExpiredError: segments that this position retains have been dropped while it was looked for, or the
+                query has another clause.
         """
         found = look()
         self._settle()
@@ -142,8 +143,10 @@ class JoinFinding:
         at, before, cut = self._at, self._snapshot.cut, self._results.cut()
         if (cut.gen, cut.seq) != (before.gen, before.seq):
             later = self._results.snapshot(self._snapshot.query.query_id)
+            if later.cut.gen != at.gen or later.clause.clause_id != self._snapshot.clause.clause_id:
+                raise PageExpiredError
             refuse_suspended(later)
-            if later.cut.gen != at.gen or any(
+            if any(
                 stream.dropped_row > lowest_row
                 # Composites left of a LEFT JOIN are of the first streams alone.
                 for stream, lowest_row in zip(later.streams, self._lowest_rows, strict=False)

@@ -23,13 +23,14 @@ def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
     Raises:
         NotYetVisibleError: `min_seq` or the page's own position is not applied yet.
         NowOutOfRangeError: `now_us` lies after NOW, or before what retention has kept.
-        PageExpiredError: the page belongs to another history, or its tuples are not held any more.
+        PageExpiredError: the page belongs to another history, or to another definition of the query, or its tuples are
+            not held any more.
     """
     cut, streams, position = snapshot.cut, snapshot.streams, request.position
     if position is not None or request.min_seq is not None:
         check_reached(snapshot, request)
     if position is not None:
-        if any(
+        if position.seq < snapshot.query.defined_seq or any(
             oldest_row < stream.dropped_row
             for oldest_row, stream in zip(position.oldest_rows, streams, strict=True)
         ):

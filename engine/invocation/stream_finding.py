@@ -103,7 +103,7 @@ class StreamFinding:
 
         Raises:
             NotFoundError: the query has been removed.
-            PageExpiredError: segments that this position retains have been dropped.
+            PageExpiredError: segments that this position retains have been dropped, or the query has another clause.
         """
         try:
             found = look()
@@ -332,6 +332,8 @@ class StreamFinding:
         at, before, cut = self._at, self._snapshot.cut, self._results.cut()
         if (cut.gen, cut.seq) != (before.gen, before.seq):
             later = self._results.snapshot(self._snapshot.query.query_id)
-            if later.cut.gen != at.gen or later.streams[0].dropped_row > self._hits.lowest_row:
+            if later.cut.gen != at.gen or later.clause.clause_id != self._snapshot.clause.clause_id:
+                raise PageExpiredError
+            if later.streams[0].dropped_row > self._hits.lowest_row:
                 raise PageExpiredError
         self._hits.finding.remember()

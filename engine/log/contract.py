@@ -67,6 +67,8 @@ class Log(Protocol):
             Declare: an identical declaration in force -> duplicate; another one of that name ->
                 StreamDiffersError (extra `stream_id`); beside as many streams as the setting `streams`
                 allows -> QuotaExceededError.
+            Alter: `stream_id` is in force under the name of `schema`, else NotFoundError; it is declared so already ->
+                duplicate; `declared` is given and no longer so -> StaleDeclarationError.
             every kind that names a stream: it is in force as far as the name has that id, and, where `declared`
                 is given, is declared so.
             Drop: `stream_id` is in force, else NotFoundError; `queries` are exactly the standing
@@ -82,6 +84,8 @@ class Log(Protocol):
                 name with the same `sql` -> duplicate, with another -> NameTakenError (extra `id`);
                 QUERIES_COUNT_MAX -> QuotaExceededError. A handle that stands already, with the same
                 `sql`, is the same call sent again -> duplicate.
+            Replace: streams as with Register; the query stands under the handle and the name given, else
+                StaleDeclarationError; with the same `sql` -> duplicate.
             Remove: the query is standing, else NotFoundError.
 
         Raises:

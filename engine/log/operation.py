@@ -43,6 +43,18 @@ class Declare:
 
 
 @value_type
+class Alter:
+    """A stream is declared otherwise from now on: `schema`, which differs in what may change (`may_become`).
+
+    `declared` is the declaration that it takes the place of, as in `Rows`.
+    """
+
+    stream_id: StreamId
+    schema: StreamSchema
+    declared: StreamSchema | None = field(default=None, compare=False, repr=False)
+
+
+@value_type
 class Drop:
     """A stream is dropped, together with `queries`: all standing queries that read it, or none.
 
@@ -146,6 +158,13 @@ class Register:
 
 
 @value_type
+class Replace:
+    """The query under the handle of `query`, which has its name, asks for what `query` does from now on."""
+
+    query: Register
+
+
+@value_type
 class Remove:
     """A standing query is removed."""
 
@@ -157,7 +176,7 @@ class Tick:
     """Nothing but the passing of time: lets idle streams expire."""
 
 
-Content = Declare | Drop | Rows | Register | Remove | Tick
+Content = Declare | Alter | Drop | Rows | Register | Replace | Remove | Tick
 
 
 @value_type

@@ -201,6 +201,10 @@ class ResultsReader(Protocol):
         """Return one standing query. NotFoundError if there is none."""
         ...
 
+    def named(self, name: str) -> QueryRecord | None:
+        """Return the standing query of this name; None = there is none."""
+        ...
+
     def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
         """Return the standing queries that read this stream, ascending by seq; none if it is unknown."""
         ...

@@ -44,6 +44,7 @@ class StreamRecord:
         forgotten_us: largest tuple time among rows below `floor_row`, None if there are none.
         arrival_us: arrival time of the last batch, None before the first.
         queries: standing queries that read it.
+        replaced_seq: the last operation that gave a query over it another definition; 0 = none has.
     """
 
     stream_id: StreamId
@@ -57,6 +58,7 @@ class StreamRecord:
     dropped_row: int = 0
     arrival_us: int | None = None
     queries: int = 0
+    replaced_seq: Seq = Seq(0)
 
     @property
     def complete_from_us(self) -> int | None:
@@ -89,6 +91,7 @@ class StreamRecord:
             self.dropped_row,
             arrival_us,
             self.queries,
+            self.replaced_seq,
         )
 
     def keeping(
@@ -107,6 +110,7 @@ class StreamRecord:
             self.dropped_row,
             self.arrival_us,
             self.queries,
+            self.replaced_seq,
         )
 
     def counting(self, queries: int) -> "StreamRecord":
@@ -123,6 +127,7 @@ class StreamRecord:
             self.dropped_row,
             self.arrival_us,
             queries,
+            self.replaced_seq,
         )
 
 
@@ -211,6 +216,15 @@ class QueryRecord:
     """As in `BoundQuery`."""
     text: RegisteredText | None = None
     """The text that was registered, where it has parameters."""
+    version: int = 1
+    """How many definitions it has had."""
+    defined_seq: Seq = Seq(0)
+    """The operation that replaced its definition last; 0 = it has the one it was registered with."""
+
+    @property
+    def definition_seq(self) -> Seq:
+        """Return the operation that brought the definition it has."""
+        return self.defined_seq or self.seq
 
 
 def clause_sharers(
@@ -275,6 +289,7 @@ class Delta:
         dropped_segments: segments that are no longer held: their blocks are removed.
         dropped_pages: clauses and segments of theirs that are no longer held: their pages are removed.
         composites: what joins have found; written once, like blocks.
+        altered: streams among those written that are declared otherwise than before.
         dropped_composites: pages of composites of which no tuple is held any more, or no clause stands.
     """
 
@@ -295,6 +310,7 @@ class Delta:
     dropped_pages: frozenset[tuple[ClauseId, int]] = frozenset()
     composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
     dropped_composites: frozenset[CompositeKey] = frozenset()
+    altered: frozenset[StreamId] = frozenset()
 
 
 def merge(deltas: Sequence[Delta]) -> Delta:
@@ -347,6 +363,7 @@ def merge(deltas: Sequence[Delta]) -> Delta:
         dropped_pages=pages,
         composites=_written((delta.composites for delta in deltas), composites),
         dropped_composites=composites,
+        altered=frozenset[StreamId]().union(*(delta.altered for delta in deltas)) - streams,
     )
 
 

@@ -23,6 +23,7 @@ class Draft:
     """The members of `Delta`, still open. What is dropped may have been written before."""
 
     __slots__ = (
+        "altered",
         "arrival_us",
         "batches",
         "blocks",
@@ -61,6 +62,7 @@ class Draft:
         self.dropped_segments: set[tuple[StreamId, int]] = set()
         self.dropped_pages: set[tuple[ClauseId, int]] = set()
         self.dropped_composites: set[CompositeKey] = set()
+        self.altered: set[StreamId] = set()
 
     def delta(self) -> Delta:
         """Return the delta, with which the draft is finished; nothing in it is both written and dropped."""
@@ -82,6 +84,7 @@ class Draft:
             frozenset(self.dropped_pages),
             self.composites,
             frozenset(self.dropped_composites),
+            frozenset(self.altered),
         )
         return written if self._is_disjoint() else merge((written,))
 

@@ -250,14 +250,15 @@ class LiveResults:
         with self._lock:
             return self._standing(query_id)
 
+    def named(self, name: str) -> QueryRecord | None:
+        """Return the standing query of this name; None = there is none. Cost: O(queries)."""
+        return next((query for query in self.queries() if query.name == name), None)
+
     def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
         """Return the standing queries that read this stream, ascending by seq."""
         with self._lock:
-            return [
-                query
-                for query in self._queries.values()
-                if stream_id in self._clauses[query.clause_id].streams
-            ]
+            reading = {c.clause_id for c in self._clauses.values() if stream_id in c.streams}
+            return [one for one in self._queries.values() if one.clause_id in reading]
 
     def sharing(self, key: ClauseKey) -> int:
         """Return how many standing queries share a clause."""

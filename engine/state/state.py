@@ -31,7 +31,7 @@ from psoup.engine.results.hits import ClauseId
 from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.batch_reader import BatchReader
-from psoup.engine.tuples.schema import ClockKind, StreamId
+from psoup.engine.tuples.schema import ClockKind, StreamId, StreamSchema
 
 
 @dataclass(slots=True)
@@ -63,6 +63,10 @@ class StreamState:
     clauses: dict[ClauseId, None] = field(default_factory=dict)
     paged: dict[ClauseId, range] = field(default_factory=dict)
 
+    def declare(self, schema: StreamSchema) -> None:
+        """Take tuples and keep them as `schema` says from now on."""
+        self.keeps_by_arrival = keeps_by_arrival(schema)
+
     @property
     def is_settled(self) -> bool:
         """Return whether nothing goes as time passes, until rows come."""
@@ -92,6 +96,11 @@ class StreamState:
             )
         assert record.bytes == sum(one.bytes for one in self.retained), "bytes are counted"
         assert record.rows == 0 or record.high_water_us is not None
+
+
+def keeps_by_arrival(schema: StreamSchema) -> bool:
+    """Return whether retention depends on the time of arrival."""
+    return schema.clock is ClockKind.SERVER and schema.retention.time_us is not None
 
 
 class StandingClause:
@@ -144,8 +153,7 @@ class State:
             stem,
             BatchReader(schema),
             row_bytes=schema.row_bytes,
-            keeps_by_arrival=schema.clock is ClockKind.SERVER
-            and schema.retention.time_us is not None,
+            keeps_by_arrival=keeps_by_arrival(schema),
         )
         self.streams[record.stream_id] = stream
         self.unsettled.add(record.stream_id)

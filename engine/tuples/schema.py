@@ -5,7 +5,7 @@ A schema is a value: equal schemas are identical declarations. Names are compare
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NewType
 
@@ -129,6 +129,11 @@ def check_schema(schema: StreamSchema) -> None:
             f"The stream's declaration has members that cannot be; the first: {found[0][1]}.",
             errors=found,
         )
+
+
+def may_become(declared: StreamSchema, given: StreamSchema) -> bool:
+    """Return whether a stream declared one way may be declared the other way while it holds tuples."""
+    return replace(declared, retention=given.retention) == given
 
 
 def _name_errors(schema: StreamSchema) -> list[tuple[str, str]]:

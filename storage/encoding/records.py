@@ -7,12 +7,14 @@ that it reads what it knows. Decoding trusts its input otherwise: psoup wrote it
 import functools
 import hashlib
 import struct
+from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 import orjson
 
 from psoup.engine.limits import APP_VERSION_MAX, ENTRY_BYTES_MAX, STREAMS_COUNT_CEILING
 from psoup.engine.log.operation import (
+    Alter,
     Content,
     Declare,
     Drop,
@@ -20,6 +22,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
     Txn,
@@ -43,6 +46,10 @@ FORMAT: Final = 1
 
 BATCH: Final = struct.Struct("<B6q")
 
+_REGISTER_LATER: Final = (None,)
+_QUERY_LATER: Final = ((), None, 1, 0)
+"""What the members mean that are left out, since what is written has none: those that came with later versions."""
+
 
 def encode_content(content: Content) -> tuple[str, bytes, bytes]:
     """Return (kind, header, body) of an operation; only batches have a body, the others an empty one."""
@@ -51,6 +58,8 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
     match content:
         case Declare():
             kind, value = "declare", schema_to_dict(content.schema)
+        case Alter():
+            kind, value = "alter", [content.stream_id, schema_to_dict(content.schema)]
         case Drop():
             assert len(set(content.queries)) == len(content.queries)
             kind, value = "drop", [content.stream_id, content.name, content.queries]
@@ -60,18 +69,10 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
             txn = _encode_txn(content.txn)
             value = [content.stream_id, content.name, content.rows, txn, content.more]
         case Register():
-            assert content.streams, "a query reads a stream"
-            kind = "register"
-            streams, labels = dict(content.streams), dict(content.labels)
-            value = [
-                content.query_id,
-                content.sql,
-                streams,
-                content.name,
-                labels,
-                content.materialize,
-                *_encode_text(content.text),
-            ]
+            kind, value = "register", _encode_register(content)
+        case Replace():
+            assert content.query.name is not None, "what is replaced has a name"
+            kind, value = "replace", _encode_register(content.query)
         case Remove():
             kind, value = "remove", content.query_id
         case Tick():
@@ -90,22 +91,17 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
     match kind:
         case "declare":
             return Declare(schema_from_dict(value))
+        case "alter":
+            return Alter(StreamId(value[0]), schema_from_dict(value[1]))
         case "drop":
             return Drop(StreamId(value[0]), value[1], tuple(value[2]))
         case "rows":
             stream_id, name, rows, txn, more = value
             return Rows(StreamId(stream_id), name, rows, body, _decode_txn(txn), more)
         case "register":
-            query_id, sql, streams, name, labels, materialize, *texts = value
-            return Register(
-                QueryId(query_id),
-                sql,
-                streams,
-                name,
-                labels,
-                Materialize(materialize),
-                text=_decode_text(texts),
-            )
+            return _decode_register(value)
+        case "replace":
+            return Replace(_decode_register(value))
         case "remove":
             return Remove(QueryId(value))
         case "tick":
@@ -115,13 +111,48 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
     raise AssertionError(f"an operation of unknown kind {kind!r} in the log")
 
 
-def _encode_text(text: RegisteredText | None) -> list[object]:
-    """Return what stands last in the JSON of a query whose text has parameters; nothing for any other."""
-    return [] if text is None else [[text.sql, dict(text.params)]]
+def _encode_register(content: Register) -> list[object]:
+    assert content.streams, "a query reads a stream"
+    value: list[object] = [content.query_id, content.sql, dict(content.streams), content.name]
+    value += [dict(content.labels), content.materialize]
+    return _with_later(value, [_encode_text(content.text)], _REGISTER_LATER)
 
 
-def _decode_text(values: list[Any]) -> RegisteredText | None:
-    return RegisteredText(*values[0]) if values else None
+def _decode_register(value: list[Any]) -> Register:
+    query_id, sql, streams, name, labels, materialize, *more = value
+    (text,) = _padded(more, _REGISTER_LATER)
+    return Register(
+        QueryId(query_id),
+        sql,
+        streams,
+        name,
+        labels,
+        Materialize(materialize),
+        text=_decode_text(text),
+    )
+
+
+def _with_later(
+    value: list[object], later: Sequence[object], defaults: Sequence[object]
+) -> list[object]:
+    """Return members and behind them later ones, up to the last that is not its default."""
+    past = len(later)
+    while past and later[past - 1] == defaults[past - 1]:
+        past -= 1
+    return [*value, *later[:past]]
+
+
+def _padded(later: Sequence[Any], defaults: Sequence[Any]) -> Sequence[Any]:
+    """Return later members, and the defaults of those that were left out."""
+    return [*later, *defaults[len(later) :]]
+
+
+def _encode_text(text: RegisteredText | None) -> list[object] | None:
+    return None if text is None else [text.sql, dict(text.params)]
+
+
+def _decode_text(value: list[Any] | None) -> RegisteredText | None:
+    return None if value is None else RegisteredText(*value)
 
 
 def _encode_txn(txn: Txn | None) -> list[object] | None:
@@ -169,6 +200,7 @@ def encode_stream(record: StreamRecord) -> bytes:
             record.dropped_row,
             record.arrival_us,
             record.queries,
+            *([record.replaced_seq] if record.replaced_seq else []),
         ]
     )
 
@@ -246,10 +278,8 @@ def encode_query(record: QueryRecord) -> bytes:
         record.name,
         dict(record.labels),
     ]
-    if record.ranges or record.text is not None:
-        value.append(record.ranges)
-    value += _encode_text(record.text)
-    return front + orjson.dumps([FORMAT, *value])
+    later = [record.ranges, _encode_text(record.text), record.version, record.defined_seq]
+    return front + orjson.dumps([FORMAT, *_with_later(value, later, _QUERY_LATER)])
 
 
 def decode_query(value: bytes) -> QueryRecord:
@@ -257,7 +287,7 @@ def decode_query(value: bytes) -> QueryRecord:
     seq, clause_id, rest = value.split(b" ", 2)
     version, query_id, canonical, window, name, labels, *more = orjson.loads(rest)
     assert version == FORMAT
-    ranges, texts = (more[0], more[1:]) if more else ((), [])
+    ranges, text, version_number, defined_seq = _padded(more, _QUERY_LATER)
     begin, end = (None if bound is None else Bound(*bound) for bound in window[:2])
     hops = [Hops(*one) for one in window[2:]]
     return QueryRecord(
@@ -269,7 +299,9 @@ def decode_query(value: bytes) -> QueryRecord:
         name=name,
         labels=labels,
         ranges=tuple(ranges),
-        text=_decode_text(texts),
+        text=_decode_text(text),
+        version=version_number,
+        defined_seq=Seq(defined_seq),
     )
 
 

@@ -10,12 +10,14 @@ from typing import assert_never
 
 from psoup.engine import limits
 from psoup.engine.log.operation import (
+    Alter,
     Content,
     Declare,
     Drop,
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
     Txn,
@@ -35,6 +37,8 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
+    """A query; `seq` is that of its registration, or of the last operation that replaced its definition."""
+
     seq: Seq
     definition: str
     name: str | None
@@ -61,6 +65,8 @@ class Catalogue:
         """Begin with nothing declared; no stream is admitted beside `streams_max` others."""
         self._streams_max = streams_max
         self._streams: dict[str, tuple[StreamId, StreamSchema]] = {}
+        self._altered: dict[StreamId, Seq] = {}
+        """The last operation that declared a stream otherwise."""
         self._queries: dict[QueryId, _Standing] = {}
         self._names: dict[str, QueryId] = {}
         self._producers: dict[StreamId, dict[str, _Producer]] = {}
@@ -73,6 +79,8 @@ class Catalogue:
         match content:
             case Declare():
                 return self._admit_declare(content)
+            case Alter():
+                return self._admit_alter(content)
             case Drop():
                 self._admit_drop(content)
                 return None
@@ -80,6 +88,8 @@ class Catalogue:
                 return self._admit_rows(content)
             case Register():
                 return self._admit_register(content)
+            case Replace():
+                return self._admit_replace(content.query)
             case Remove():
                 if content.query_id not in self._queries:
                     raise refusals.query_not_found()
@@ -153,18 +163,20 @@ class Catalogue:
         match content:
             case Declare():
                 self._streams[content.schema.name] = (StreamId(seq), content.schema)
+            case Alter():
+                self._streams[content.schema.name] = (content.stream_id, content.schema)
+                self._altered[content.stream_id] = seq
             case Drop():
                 self._remove(content.queries)
                 del self._streams[content.name]
                 self._producers.pop(content.stream_id, None)
+                self._altered.pop(content.stream_id, None)
             case Rows():
                 self._enter_version(seq, content.stream_id, content.txn, content.rows)
             case Register():
-                streams = frozenset(content.streams.values())
-                standing = _Standing(seq, content.definition, content.name, streams)
-                self._queries[content.query_id] = standing
-                if content.name is not None:
-                    self._names[content.name] = content.query_id
+                self._hold(seq, content)
+            case Replace():
+                self._hold(seq, content.query)
             case Remove():
                 self._remove([content.query_id])
             case Tick():
@@ -195,9 +207,19 @@ class Catalogue:
             stream_id, schema = found
             if schema != content.schema:
                 raise refusals.stream_differs(stream_id)
-            return Original(Seq(stream_id))
+            return Original(self._altered.get(stream_id, Seq(stream_id)))
         if len(self._streams) >= self._streams_max:
             raise refusals.streams_quota(self._streams_max)
+        return None
+
+    def _admit_alter(self, content: Alter) -> Original | None:
+        name, stream_id = content.schema.name, content.stream_id
+        if not self.in_force(name, stream_id):
+            raise refusals.stream_not_found()
+        if self.in_force(name, stream_id, content.schema):
+            return Original(self._altered.get(stream_id, Seq(stream_id)))
+        if not self.in_force(name, stream_id, content.declared):
+            raise refusals.stale_declaration()
         return None
 
     def _admit_drop(self, content: Drop) -> None:
@@ -236,10 +258,29 @@ class Catalogue:
             raise refusals.txn_content_differs(seq)
         return Original(seq)
 
-    def _admit_register(self, content: Register) -> Original | None:
+    def _check_declared(self, content: Register) -> None:
         for name, stream_id in content.streams.items():
             if not self.in_force(name, stream_id, content.declared.get(name)):
                 raise refusals.stale_declaration()
+
+    def _admit_replace(self, content: Register) -> Original | None:
+        self._check_declared(content)
+        standing = self._queries.get(content.query_id)
+        if standing is None or standing.name != content.name:
+            raise refusals.stale_declaration()
+        if standing.definition == content.definition:
+            return Original(standing.seq, content.query_id)
+        return None
+
+    def _hold(self, seq: Seq, content: Register) -> None:
+        streams = frozenset(content.streams.values())
+        standing = _Standing(seq, content.definition, content.name, streams)
+        self._queries[content.query_id] = standing
+        if content.name is not None:
+            self._names[content.name] = content.query_id
+
+    def _admit_register(self, content: Register) -> Original | None:
+        self._check_declared(content)
         taken = None if content.name is None else self._names.get(content.name)
         known = taken if taken is not None else content.query_id
         standing = self._queries.get(known)

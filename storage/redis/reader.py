@@ -214,6 +214,14 @@ class RedisReader:
         """Return one standing query; NotFoundError if there is none."""
         return self.snapshot(query_id).query
 
+    def named(self, name: str) -> QueryRecord | None:
+        """Return the standing query of this name; None = there is none. Two round trips."""
+        query_id = self._client.fetch_one("HGET", keys.LOG_NAMES, keys.name_hash(name))
+        if query_id is None:
+            return None
+        (snapshot,) = self.snapshots([QueryId(query_id.decode())])
+        return None if snapshot is None else snapshot.query
+
     def readers(self, stream_id: StreamId) -> Sequence[QueryRecord]:
         """Return the standing queries that read this stream, ascending by seq."""
         cut, (clauses, queries) = self._list(keys.CLAUSES, keys.QUERIES)

@@ -105,7 +105,7 @@ def test_screen_of_any_size_shows_titles_sql_and_latency(width, height, shown):
     lines = text.rstrip("\n").split("\n")
     assert len(lines) <= height
     assert all(len(line) <= width for line in lines)
-    assert "http://127.0.0.1:1/docs" in text
+    assert "http://127.0.0.1:1/console" in text
     assert all(query.title in text for query in demo_queries(START_US))
     assert "SELECT" in text
     assert shown <= text.count("1.2 ms")
@@ -149,13 +149,13 @@ def test_tables_without_a_terminal_show_the_same():
 
 @pytest.mark.service
 def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
-    """While it runs its API pages answer; what stays on the terminal is the list of answers."""
+    """While it runs its console answers; what stays on the terminal is the list of answers."""
     with terminal([*COMMAND, "600"], width=100, height=30) as shown:
         shown.wait_for(lambda screen: "registered 8 s" in screen.text, "the late query is marked")
         text = shown.screen.text
-        found = re.search(r"(http://\S+)/docs", text)
+        found = re.search(r"(http://\S+)/console", text)
         assert found is not None
-        assert 200 == httpx2.get(found[0], trust_env=False).status_code
+        assert "psoup console" in httpx2.get(found[0], trust_env=False).text
         assert "SELECT" in text
         assert re.search(r"\d+\.\d ms", text)
         shown.type(b"\x03")

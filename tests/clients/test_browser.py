@@ -14,11 +14,9 @@ import pytest
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS
 from tests.clients import nodes
+from tests.clients.desk import CHROMIUM
 from tests.patience import wait_until
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra `dev`")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: none is on PATH")
 ROWS = "() => [...following.mirrors.values()].map((one) => one.rows.map((row) => row.n))"

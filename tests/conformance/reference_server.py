@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from conformance.generate import KINDS, START, drawn
-from conformance.model import BEFORE_ALL, EVER, Query, Service, Shown, Stand, Stream, instant
+from conformance.model import BEFORE_ALL, Query, Service, Shown, Stand, Stream
 from conformance.situations import strange_cursors
+from conformance.windows import EVER, instant
 
 GEN = 7
 NAME = re.compile(r"\b(world_[0-9a-f]+)_([ab])\b")

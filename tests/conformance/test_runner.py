@@ -10,8 +10,9 @@ import pytest
 
 from conformance import run
 from conformance.generate import FOLDER, files
-from conformance.model import EVER, Bound, Query, Service, Shown, Stand, Window
+from conformance.model import Query, Service, Shown, Stand
 from conformance.service import Service as Caller
+from conformance.windows import EVER, Bound, Window
 from tests.conformance.reference_server import Json, Reference, Token, reference_server
 from tests.house import tree
 

@@ -11,8 +11,8 @@ FIRST = (
     *("README.md", "docs/tutorial.md", "docs/coming_back.md", "docs/python.md", JAVASCRIPT),
     *("docs/agents.md", "docs/recipes.md"),
 )
-LATER = ("docs/deployment.md", "docs/troubleshooting.md")
-"""Pages for operators, which `make torture` runs."""
+LATER = ("docs/deployment.md", "docs/troubleshooting.md", "docs/spark_job.md")
+"""Pages for operators, and one that starts Spark: `make torture` runs them."""
 PAGES = (*FIRST, *LATER)
 
 # A page is some twenty commands, each a process that loads psoup: two minutes are short where others work as well.

@@ -9,12 +9,14 @@ from psoup.engine.engine import Engine
 from psoup.engine.errors import IntegrityError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import (
+    Alter,
     Declare,
     Drop,
     Materialize,
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
 )
@@ -22,7 +24,7 @@ from psoup.engine.results.contract import Checkpoint, Cut, Gen
 from psoup.engine.results.delta import Delta, merge
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.schema import ClockKind, Retention, StreamId
 from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
 from tests.engine.results.blocks import plain as plain_block, plain_pages
 
@@ -217,6 +219,11 @@ def test_apply_drop_takes_queries_clauses_and_batches_along():
         register(3, "SELECT nothing FROM s"),
         register(3, "SELECT"),
         Remove(QueryId("q9")),
+        Replace(register(9)),
+        Replace(replace(register(1), name="another")),
+        Replace(register(1, "SELECT no FROM s")),
+        Alter(StreamId(9), SCHEMA),
+        Alter(STREAM, replace(SCHEMA, time=None, clock=ClockKind.SERVER)),
     ],
     ids=lambda content: type(content).__name__,
 )
@@ -268,7 +275,11 @@ def history(kept=None):
         op(Remove(QueryId("q6"))),
         op(Remove(QueryId("q5"))),
         op(register(9, "SELECT ts FROM s WHERE a + 1 = 2")),
+        op(Replace(register(4, "SELECT t FROM s WHERE a < 4 BEGIN (NOW - 9) END (NOW)"))),
+        op(Replace(register(9, "SELECT a FROM s WHERE a + 1 = 2"))),
         op.rows(numbers(7_000, 4_000)),
+        op(Alter(STREAM, replace(schema, retention=Retention(rows=6_000)))),
+        op(Replace(register(4))),
         op.rows(numbers(9_000, 3)),
     ]
 

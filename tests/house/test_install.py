@@ -20,16 +20,23 @@ def install(tmp_path: Path, *, code: int) -> subprocess.CompletedProcess[str]:
     python.parent.mkdir(parents=True)
     python.write_text(FAKE.format(code=code))
     python.chmod(0o755)
-    command = ["make", "--directory", str(tree.ROOT), f"VENV={tmp_path / 'venv'}", "install"]
+    console = tmp_path / "built" / "page.html"
+    given = [f"VENV={tmp_path / 'venv'}", f"CONSOLE={console}", "NODE="]
+    command = ["make", "--directory", str(tree.ROOT), *given, "install"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_install_tells_its_steps_and_each_package(tmp_path):
-    """Three steps, and a line for each package while pip works; none of what pip says besides."""
+    """Three steps, and a line for each package while pip works; none of what pip says besides.
+
+    Where there is no node it goes on without the console, and says so.
+    """
     done = install(tmp_path, code=0)
     assert 0 == done.returncode, done.stderr
     lines = [line for line in done.stdout.splitlines() if not line.startswith("make")]
-    assert ["1 of 3", "2 of 3", "3 of 3"] == [line[:6] for line in lines if line[0] != " "]
+    assert ["1 of 3", "2 of 3", "3 of 3", "no con"] == [
+        line[:6] for line in lines if line[0] != " "
+    ]
     assert ["numpy>=2.4", "redis", "putting them in place"] == [
         line.strip() for line in lines if line[0] == " "
     ]

@@ -5,11 +5,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PathDistribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from psoup.engine.kernels import compiled
 from tests.commands import Commands
@@ -44,12 +46,17 @@ def build_wheel(folder: Path) -> None:
     _pip(*_of_the_image("wheel"), folder=folder)
 
 
+def console_files() -> tuple[Path, ...]:
+    """Return the files of the console, which git ignores: none where it is not built."""
+    return tuple((tree.ROOT / "app" / "console" / "built").glob("*"))
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel, built by the Dockerfile's command from the files that the Dockerfile copies."""
     folder = tmp_path_factory.mktemp("image")
     sources = [tree.ROOT / name for name in copied()]
-    for path in tree.project_files():
+    for path in (*tree.project_files(), *console_files()):
         if any(path.is_relative_to(source) for source in sources):
             place = folder / path.relative_to(tree.ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -63,21 +70,47 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment with psoup from the wheel, and whatever psoup needs from that of the tests.
+    """Return an environment with psoup from the wheel, with what the wheel says that it requires, and nothing else."""
+    return _environment(wheel, tmp_path_factory.mktemp("environment"))
 
-    The line of a `.pth` file adds a folder and does not read the `.pth` files in it: the project's tree, which
-    the tests' environment adds by one of those, is not on the path.
-    """
-    folder = tmp_path_factory.mktemp("environment")
+
+@pytest.fixture(scope="session")
+def spark_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the same with the extra `spark`."""
+    return _environment(wheel, tmp_path_factory.mktemp("spark"), extra="spark")
+
+
+def _environment(wheel: Path, folder: Path, extra: str = "") -> Path:
+    """Make an environment in `folder`: the wheel is installed, and what it requires is linked to that of the tests."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (packages,) = folder.glob("lib/python*/site-packages")
-    needs = {sysconfig.get_path(kind) for kind in ("purelib", "platlib")}
-    (packages / "needs.pth").write_text("".join(f"{one}\n" for one in sorted(needs)))
     *options, name = _of_the_image("install")
     assert "dist/*.whl" == name
     _pip("--python", str(folder), *options, str(wheel), folder=folder)
+    (metadata,) = packages.glob("psoup-*.dist-info")
+    for needed in _required(PathDistribution(metadata).requires or [], extra):
+        for top in {Path(*path.parts[:1]) for path in distribution(needed).files or []}:
+            source = Path(str(distribution(needed).locate_file(top)))
+            if ".." not in top.parts and not (packages / top).exists():
+                (packages / top).symlink_to(source)
     _copy_compiled(packages / "psoup" / "engine" / "kernels")
     return folder
+
+
+def _required(requirements: Iterable[str], extra: str) -> set[str]:
+    """Return the names of what is installed for requirements, and for theirs in turn."""
+    found: set[str] = set()
+    wanted = [(Requirement(one), extra) for one in requirements]
+    while wanted:
+        requirement, its_extra = wanted.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": its_extra}):
+            continue
+        if name not in found:
+            found.add(name)
+            theirs = [Requirement(one) for one in distribution(name).requires or []]
+            wanted += [(one, each) for one in theirs for each in ("", *requirement.extras)]
+    return found
 
 
 def _copy_compiled(kernels: Path) -> None:
@@ -93,9 +126,19 @@ def _copy_compiled(kernels: Path) -> None:
 @pytest.fixture
 def psoup(environment: Path, tmp_path: Path) -> Commands:
     """Return the installed commands, in a user's folder, beside modules of the user."""
+    return _commands(environment, tmp_path)
+
+
+@pytest.fixture
+def psoup_with_spark(spark_environment: Path, tmp_path: Path) -> Commands:
+    """Return the same where Spark is installed as well."""
+    return _commands(spark_environment, tmp_path)
+
+
+def _commands(environment: Path, folder: Path) -> Commands:
     for name in THEIR_MODULES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(OF_A_USER)
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(OF_A_USER)
     programs = environment / "bin"
     kept = {
         name: value
@@ -103,7 +146,7 @@ def psoup(environment: Path, tmp_path: Path) -> Commands:
         if not name.startswith(("PYTHON", "PSOUP_")) and name != "VIRTUAL_ENV"
     }
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
-    return Commands(programs, tmp_path, kept | {"PATH": path})
+    return Commands(programs, folder, kept | {"PATH": path})
 
 
 @pytest.fixture

@@ -24,15 +24,31 @@ print(json.dumps([sys.path, {{n: m.__file__ for n, m in sys.modules.items() if g
 """Imports all modules of all packages, and prints where each has come from."""
 
 
-def test_every_module_comes_from_the_wheel(psoup, environment):
+def test_every_module_comes_from_the_wheel(psoup_with_spark, spark_environment):
     """All of psoup's lie in the environment, and nothing else does; the tree is not on the path."""
     program = LOADED.format(packages=tree.PACKAGES)
-    path, files = orjson.loads(psoup.run("-P", "-c", program, program="python"))
+    path, files = orjson.loads(psoup_with_spark.run("-P", "-c", program, program="python"))
     assert str(tree.ROOT) not in path
     own = {name: file for name, file in files.items() if name.split(".")[0] in tree.PACKAGES}
     assert set(tree.PACKAGES) <= set(own)
     assert len(own) == len(tree.python_files(*tree.SOURCES))
-    assert {} == {name: file for name, file in own.items() if not file.startswith(str(environment))}
+    assert {} == {
+        name: file for name, file in own.items() if not file.startswith(str(spark_environment))
+    }
+
+
+def test_environment_has_what_the_wheel_requires_alone(psoup):
+    """`import psoup` and the command need nothing of what the tests have: neither Spark nor pandas nor pytest."""
+    program = (
+        "import importlib.util as u, psoup, psoup.__main__; print([u.find_spec(n) for n in {!r}])"
+    )
+    others = ("pyspark", "pandas", "duckdb", "pytest", "hypothesis", "zensical")
+    assert str([None] * len(others)) in psoup.run(
+        "-P", "-c", program.format(others), program="python"
+    )
+    done = psoup.ended("pipeline", "demo")
+    assert 5 == done.returncode
+    assert "pip install 'psoup[spark]'" in done.stderr
 
 
 def test_help_names_the_commands(psoup):

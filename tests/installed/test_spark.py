@@ -39,8 +39,9 @@ with java_environment(dict(os.environ)) as environment:
 """A session as anybody builds it: nothing tells Spark where the connector is."""
 
 
-def test_spark_finds_the_connector_of_the_wheel(psoup):
+def test_spark_finds_the_connector_of_the_wheel(psoup_with_spark):
     """Written by one statement and read by another."""
+    psoup = psoup_with_spark
     (psoup.folder / "job.py").write_text(JOB)
     with psoup.started("serve", "--store", "memory://", "--port", "0") as events:
         shown = psoup.run("job.py", address_of(events), program="python", wait_s=JOB_S)

@@ -8,18 +8,18 @@ from pathlib import PurePath, PurePosixPath
 
 from psoup.storage.redis.calls.library import FILES
 from tests.house import tree
-from tests.installed.conftest import build_wheel
+from tests.installed.conftest import build_wheel, console_files
 
 
 def test_wheel_of_the_image_holds_every_file_of_every_package(wheel):
-    """Code and data alike, the store's functions among them; the rest is what describes the wheel."""
+    """Code and data alike, the store's functions and the built console among them; the rest describes the wheel."""
     with zipfile.ZipFile(wheel) as archive:
         names = [PurePosixPath(name) for name in archive.namelist()]
     tops = {name.parts[0] for name in names}
     (about,) = (top for top in tops if top.endswith(".dist-info"))
     packaged = {
         _place_in_a_wheel(path.relative_to(tree.ROOT))
-        for path in tree.project_files()
+        for path in (*tree.project_files(), *console_files())
         if path.relative_to(tree.ROOT).parts[0] in tree.SOURCES
     }
     assert packaged == {str(name) for name in names if name.parts[0] != about}

@@ -6,11 +6,22 @@ answered with what the log holds in the end.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from psoup.engine.log.contract import Appended
-from psoup.engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Txn
+from psoup.engine.log.operation import (
+    Alter,
+    Content,
+    Declare,
+    Drop,
+    QueryId,
+    Register,
+    Remove,
+    Replace,
+    Rows,
+    Txn,
+)
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import StreamRecord
@@ -84,7 +95,9 @@ class Clients:
         if streams and self._rng.random() < COMMITS:
             return self.drivers.wish(streams)
         verb = self._rng.choice(
-            [self._rows] * 7 + [self._register] * 3 + [self._remove, self._drop, self._declare]
+            [self._rows] * 7
+            + [self._register] * 3
+            + [self._replace, self._alter, self._remove, self._drop, self._declare]
         )
         content = verb(results, streams) if streams else self._declare(results, streams)
         if content is None:
@@ -103,6 +116,11 @@ class Clients:
             if free
             else None
         )
+
+    def _alter(self, _: ResultsReader, streams: Streams) -> Content | None:
+        stream = self._rng.choice(streams)
+        schema = replace(stream.schema, retention=workload.retention(self._rng))
+        return Alter(stream.stream_id, schema, declared=stream.schema)
 
     def _drop(self, results: ResultsReader, streams: Streams) -> Content | None:
         if self._rng.random() < 0.7:
@@ -133,16 +151,25 @@ class Clients:
     def _register(self, results: ResultsReader, streams: Streams) -> Content | None:
         if results.counts().queries >= QUERIES_MAX:
             return None
-        stream = self._rng.choice(streams)
-        known = {s.schema.name: (s.stream_id, s.schema) for s in streams}
-        bound = bind(workload.query(self._rng, stream.schema), known)
         self._handles += 1
         name = None
         if self._rng.random() < 0.3:
             self._names += 1
             name = f"name-{self._names}"
+        return self._definition(streams, QueryId(f"q_{self._handles:022d}"), name)
+
+    def _replace(self, results: ResultsReader, streams: Streams) -> Content | None:
+        named = [query for query in results.queries() if query.name is not None]
+        if not named:
+            return None
+        query = self._rng.choice(named)
+        return Replace(self._definition(streams, query.query_id, query.name))
+
+    def _definition(self, streams: Streams, handle: QueryId, name: str | None) -> Register:
+        stream = self._rng.choice(streams)
+        known = {s.schema.name: (s.stream_id, s.schema) for s in streams}
+        bound = bind(workload.query(self._rng, stream.schema), known)
         sources = {source.stream: source.stream_id for source in bound.clause.sources}
-        handle = QueryId(f"q_{self._handles:022d}")
         declared = {source: known[source][1] for source in sources}
         return Register(handle, bound.canonical, sources, name, declared=declared)
 
@@ -203,7 +230,7 @@ class Clients:
         ]
         content = intent.content
         same = sum(_mark(other.content) == _mark(content) for other in self.intents)
-        if same > 1 or isinstance(content, Declare | Drop):
+        if same > 1 or isinstance(content, Alter | Declare | Drop):
             return  # of several equal ones nobody can tell which is which
         once = isinstance(content, Rows) and content.txn
         most = len(intent.acknowledged) + intent.unknown
@@ -220,6 +247,8 @@ def _mark(content: Content) -> object:
             return ("rows", content.stream_id, content.body)
         case Register():
             return ("register", content.query_id)
+        case Replace():
+            return ("replace", content.query.query_id, content.query.definition)
         case Remove():
             return ("remove", content.query_id)
         case _:

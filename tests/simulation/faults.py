@@ -46,7 +46,7 @@ OF_CALLS: Final = {
 """How likely each is for one call: a seed has one of these for its whole run."""
 
 
-AIMED: Final = 0.06
+AIMED: Final = 0.15
 """How likely the fault is that some seeds aim at the writes of an engine: where they hurt most."""
 AIMED_AT: Final = ("psoup_publish", "psoup_stage")
 TAKING: Final = "psoup_acquire"

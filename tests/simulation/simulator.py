@@ -6,6 +6,7 @@ answer is the twin's at the seq it names.
 """
 
 from collections import Counter
+from dataclasses import replace
 from enum import StrEnum
 from random import Random
 
@@ -42,6 +43,8 @@ class Simulator:
         self.schemas: dict[str, StreamSchema] = {}
         self.queries: dict[QueryId, str] = {}
         """Standing queries and their streams."""
+        self.named: dict[QueryId, str] = {}
+        """Names of queries, of those that are gone too."""
         self.counts: Counter[str] = Counter()
         self.steps = 0
 
@@ -58,7 +61,16 @@ class Simulator:
     def step(self) -> None:
         """Do one thing, perhaps die, fold, and compare everything."""
         verbs = [self.append] * 6 + [self.register] * 2
-        verbs += [self.declare, self.remove, self.drop, self.tick, self.advance, self.advance]
+        verbs += [
+            self.declare,
+            self.alter,
+            self.replace,
+            self.remove,
+            self.drop,
+            self.tick,
+            self.advance,
+            self.advance,
+        ]
         self.rng.choice(verbs)()
         if self.rng.random() < 0.8:
             self.turn()
@@ -75,6 +87,15 @@ class Simulator:
             self.schemas[schema.name] = schema
             self.world.declare(schema, fold=False)
             self.counts["declare"] += 1
+
+    def alter(self) -> None:
+        """Let a stream keep more or less."""
+        if self.schemas:
+            name = self.rng.choice(sorted(self.schemas))
+            kept = workload.retention(self.rng)
+            self.schemas[name] = replace(self.schemas[name], retention=kept)
+            self.world.alter(self.schemas[name], fold=False)
+            self.counts["alter"] += 1
 
     def drop(self) -> None:
         """Drop a stream, with what reads it; not often, or nothing would grow old."""
@@ -110,8 +131,20 @@ class Simulator:
         if self.schemas and len(self.queries) < 12:
             name = self.rng.choice(sorted(self.schemas))
             sql = workload.query(self.rng, self.schemas[name])
-            self.queries[self.world.register(sql, fold=False)] = name
             self.counts["register"] += 1
+            query_name = f"query {self.counts['register']}"
+            query_id = self.world.register(sql, name=query_name, fold=False)
+            self.queries[query_id], self.named[query_id] = name, query_name
+
+    def replace(self) -> None:
+        """Give a query another definition."""
+        if self.queries:
+            query_id = self.rng.choice(sorted(self.queries))
+            name = self.rng.choice(sorted(self.schemas))
+            sql = workload.query(self.rng, self.schemas[name])
+            self.world.replace(query_id, self.named[query_id], sql, fold=False)
+            self.queries[query_id] = name
+            self.counts["replace"] += 1
 
     def remove(self) -> None:
         """Remove a query."""

@@ -10,8 +10,31 @@ from tests.simulation.faults import Fault
 from tests.simulation.simulation import Simulation
 from tests.simulation.simulator import Boundary, Simulator
 
-VERBS = {"declare", "drop", "append", "version", "register", "remove", "tick", "advance"}
-WISHES = ("answer", "declare", "drop", "register", "remove", "rows", "commit", "replay", "discard")
+VERBS = {
+    "declare",
+    "alter",
+    "drop",
+    "append",
+    "version",
+    "register",
+    "replace",
+    "remove",
+    "tick",
+    "advance",
+}
+WISHES = (
+    "answer",
+    "declare",
+    "alter",
+    "drop",
+    "register",
+    "replace",
+    "remove",
+    "rows",
+    "commit",
+    "replay",
+    "discard",
+)
 SEEDS = 20
 STEPS = 120
 

@@ -20,7 +20,17 @@ def schema(rng: Random, name: str) -> StreamSchema:
         ColumnSchema(column, kind, rng.random() < 0.7)
         for column, kind in zip(KINDS, ColumnType, strict=True)
     ]
-    kept = rng.choice(
+    kept = retention(rng)
+    if rng.random() < 0.3:
+        return StreamSchema(name, tuple(columns), None, ClockKind.SERVER, kept)
+    columns.append(ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False))
+    clock = rng.choice([ClockKind.HIGH_WATER, ClockKind.HIGH_WATER, ClockKind.SERVER])
+    return StreamSchema(name, tuple(columns), "ts", clock, kept)
+
+
+def retention(rng: Random) -> Retention:
+    """Return what a stream keeps: often as much as streams do, else little of one kind."""
+    return rng.choice(
         [
             Retention(),
             Retention(),
@@ -29,11 +39,6 @@ def schema(rng: Random, name: str) -> StreamSchema:
             Retention(bytes=rng.randint(500, 5_000)),
         ]
     )
-    if rng.random() < 0.3:
-        return StreamSchema(name, tuple(columns), None, ClockKind.SERVER, kept)
-    columns.append(ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False))
-    clock = rng.choice([ClockKind.HIGH_WATER, ClockKind.HIGH_WATER, ClockKind.SERVER])
-    return StreamSchema(name, tuple(columns), "ts", clock, kept)
 
 
 def rows(rng: Random, stream: StreamSchema, now_us: int) -> list[Row]:

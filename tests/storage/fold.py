@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import (
+    Alter,
     Declare,
     Drop,
     Materialize,
@@ -20,6 +21,7 @@ from psoup.engine.log.operation import (
     QueryId,
     Register,
     Remove,
+    Replace,
     Rows,
     Tick,
 )
@@ -109,12 +111,18 @@ class Fold:
                 stream = StreamRecord(StreamId(operation.seq), schema)
                 self.streams[stream.stream_id] = stream
                 return replace(delta, streams={stream.stream_id: stream})
+            case Alter(stream_id, schema):
+                self.streams[stream_id] = replace(self.streams[stream_id], schema=schema)
+                streams = {stream_id: self.streams[stream_id]}
+                return replace(delta, streams=streams, altered=frozenset([stream_id]))
             case Drop(stream_id, _, queries):
                 return self._drop(delta, stream_id, queries)
             case Rows():
                 return self._rows(delta, operation, operation.content)
             case Register():
                 return self._register(delta, operation.content)
+            case Replace(query):
+                return self._replace(delta, query)
             case Remove(query_id):
                 return self._remove(delta, [query_id])
             case Tick():
@@ -261,6 +269,32 @@ class Fold:
             queries={query.query_id: query},
             pages={(clause.clause_id, run): held for run, held in runs_of(pages).items()},
             composites=self._own(clause) if fresh else {},
+        )
+
+    def _replace(self, delta: Delta, content: Register) -> Delta:
+        before = self.queries[content.query_id]
+        read = dict.fromkeys(self.clauses[before.clause_id].streams)
+        registered = self._register(delta, content)
+        after = replace(
+            self.queries[content.query_id],
+            seq=before.seq,
+            version=before.version + 1,
+            defined_seq=delta.seq,
+        )
+        self.queries[content.query_id] = before
+        moves = after.clause_id != before.clause_id
+        removed = self._remove(delta, [content.query_id]) if moves else delta
+        self.queries[content.query_id] = after
+        self._count_queries([*read, *content.streams.values()])
+        for stream_id in read:
+            self.streams[stream_id] = replace(self.streams[stream_id], replaced_seq=delta.seq)
+        streams = [*read, *content.streams.values()]
+        return replace(
+            registered,
+            queries={content.query_id: after},
+            streams={stream_id: self.streams[stream_id] for stream_id in streams},
+            dropped_clauses=removed.dropped_clauses,
+            dropped_composites=removed.dropped_composites,
         )
 
     def _join(self, fresh: ClauseRecord) -> JoinRecord | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -133,7 +134,14 @@ def test_waiting_operations_are_no_difference(server, tmp_path):
     world = World(server.empty_store(tmp_path))
     world.declare(schema("a"))
     query = world.register(f"{ONE_STREAM[0]} {WINDOW}")
+    named = world.register(f"{ONE_STREAM[0]} {WINDOW}", name="named")
     world.append_table("a", table(np.random.default_rng(1), 0, CHUNK_ROWS + 9))
+    world.replace(named, "named", f"{ONE_STREAM[1]} {WINDOW}")
+    assert [] == compared(server.client)[0]
+    world.alter(replace(schema("a"), retention=Retention(rows=5 * CHUNK_ROWS)))
+    assert [] == compared(server.client)[0]
+    world.alter(schema("a"), fold=False)
+    world.replace(named, "named", f"{ONE_STREAM[0]} {WINDOW}", fold=False)
     world.append("a", [{"ts": 0, "k": 1, "v": None, "s": None}], fold=False)
     world.register(f"{ONE_STREAM[1]} {WINDOW}", fold=False)
     world.remove(query, fold=False)

@@ -15,7 +15,7 @@ from psoup.app.cli.terminal.output import (
     warnings,
 )
 from psoup.client.answers import Asked
-from psoup.client.calls import JsonObject, PsoupClient
+from psoup.client.calls import PsoupClient
 from psoup.client.database import validated
 from psoup.engine.query.parameters import Parameters
 
@@ -26,7 +26,7 @@ def show_validation(
     service: PsoupClient, sql: str, output: ListFormat | None, *, params: Parameters
 ) -> None:
     """Print what a registration would describe, with plan and forecast. Raises ServiceProblem."""
-    found: JsonObject = service.run(validated(sql, params))
+    found = service.run(validated(sql, params))
     if found["warnings"]:
         standard_error().print(warnings(found["warnings"]))
     if not _is_for_people(output):
@@ -53,7 +53,7 @@ def show_explanation(
     service: PsoupClient, query_id: str, row_id: str, output: ListFormat | None, *, now: str | None
 ) -> None:
     """Print each predicate of a query for a row, and what the window says of it. Raises ServiceProblem."""
-    found: JsonObject = service.run(Asked(query_id, now).explained(row_id))
+    found = service.run(Asked(query_id, now).explained(row_id))
     if not _is_for_people(output):
         write_line(found)
         return

@@ -69,7 +69,8 @@ class Demo:
         self._feed(now_us)
         for query in [query for query in self._waiting if query.after_s <= elapsed_s]:
             self._waiting.remove(query)
-            self._standing.append((query, self._service.register(query.sql)))
+            registered = self._service.register(query.sql, labels={"title": query.title})
+            self._standing.append((query, registered))
             if query.after_s:
                 first = self._invoked(*self._standing[-1])
                 self._late[query.title] = Late(
@@ -140,6 +141,7 @@ def run(
             else:
                 at = url
             lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it"
+            console.print(f"console at {at}/console")
             console.print(f"psoup at {at}{'' if url else f', {lives}'}")
             console.print(f"API docs at {at}/docs")
             service = stack.enter_context(PsoupClient(at))

@@ -159,7 +159,7 @@ def _told(late: Late) -> str:
 
 def _header(frame: Frame) -> Panel:
     latest = frame.shown[-1].envelope if frame.shown else {}
-    docs = Text.assemble(("API docs ", QUIET), (f"{frame.url}/docs", f"underline {ACCENT}"))
+    page = Text.assemble(("console ", QUIET), (f"{frame.url}/console", f"underline {ACCENT}"))
     figures = Text.assemble(
         (f"{frame.tuples:,}", "bold"), (" tuples  ", QUIET),
         (f"{frame.tuples_per_s:,.0f}", "bold"), (" tuples/s  seq ", QUIET),
@@ -168,7 +168,7 @@ def _header(frame: Frame) -> Panel:
     inside = Table.grid(expand=True)
     inside.add_column(ratio=1, no_wrap=True)
     inside.add_column(justify="right", no_wrap=True)
-    inside.add_row(docs, Text(f"{len(frame.shown)} standing queries", style=QUIET))
+    inside.add_row(page, Text(f"{len(frame.shown)} standing queries", style=QUIET))
     bar = ProgressBar(total=frame.seconds, completed=frame.elapsed_s, complete_style=ACCENT)
     left = Text(f"{frame.seconds - frame.elapsed_s:.0f} s left", style=QUIET)
     inside.add_row(figures, left)

@@ -104,7 +104,7 @@ class FinishedHistory:
             rows_min=1,
         )
         self._call.service.backend.confirm(self._snapshot.cut.gen)
-        self._call.service.invoked.add(1)
+        self._call.service.invoked.note(self._snapshot.query.query_id)
         return encoded_response(
             self._call,
             page.body,

@@ -7,7 +7,6 @@ out of it: until `min(arrivals_us, changes_us)`. One with links to other pages i
 have gone meanwhile, and who begins again must not be given the same links.
 """
 
-import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Final
@@ -24,7 +23,6 @@ VARY: Final = "Authorization, Accept, Accept-Encoding"
 _AGE_S_MAX: Final = 31_536_000
 """A year, as long as any cache keeps something."""
 _IMMUTABLE: Final = f"private, max-age={_AGE_S_MAX}, immutable"
-_TAG: Final = re.compile(r'(?:W/)?"([^"]*)"')
 _VERSION: Final = version("psoup")
 """Another version may write the same rows otherwise."""
 
@@ -41,17 +39,8 @@ def entity_tag(
         shown: how it is written.
         past: rows of the answer up to which the page may reach; None = as far as the answer.
     """
-    facts = (_VERSION, answer.state, request, shown, past)
+    facts = (_VERSION, answer.query.version, answer.state, request, shown, past)
     return f'W/"{tokens.digest(f"tag {answer.query.query_id}", repr(facts).encode())}"'
-
-
-def is_known(tag: str, if_none_match: str | None) -> bool:
-    """Return whether the client has the answer of this tag, by its `If-None-Match` (RFC 9110, 13.1.2)."""
-    if if_none_match is None:
-        return False
-    if if_none_match.strip() == "*":
-        return True
-    return tag.removeprefix("W/").strip('"') in _TAG.findall(if_none_match)
 
 
 def cache_headers(tag: str, answer: Answer, request: Request, *, has_links: bool) -> dict[str, str]:

@@ -26,7 +26,7 @@ from psoup.app.waiting.standing import Standing, standing_of
 from psoup.app.waiting.watch import On, Wake
 from psoup.app.wire.answers.event_stream import MEDIA_TYPE, PING, event
 from psoup.app.wire.answers.negotiation import accepts
-from psoup.app.wire.models.invocations import Presentation, ResultsAnswer
+from psoup.app.wire.models.invocations import Presentation
 from psoup.app.wire.parameters import COUNT, CURSOR, LINGER, META, ON, SHAPE
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, PageExpiredError
@@ -192,7 +192,7 @@ def _written(
 ) -> Event:
     """Return a page as an event; `is_first`: of its answer."""
     answer = found.answer
-    call.service.invoked.add(1)
+    call.service.invoked.note(answer.query.query_id)
     standing = standing_of(answer) if is_first else None
     if answer.unchanged:
         return Event(b"", standing, since, None, answer.complete)
@@ -273,9 +273,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         "Follow a standing query",
         get_events,
         {
-            200: Shown(
-                "What the query answers, and then what changes.", ResultsAnswer, content=_CONTENT
-            ),
+            200: Shown("What the query answers, and then what changes.", content=_CONTENT),
             204: Shown("Nothing will follow: the client has all of it, and need not come again."),
         },
         READ,

@@ -14,6 +14,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
+from psoup.app.http.entity_tags import is_listed
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results import invoke_many, series
@@ -21,7 +22,6 @@ from psoup.app.routes.results.caching import (
     NO_CACHE,
     cache_headers,
     entity_tag,
-    is_known,
     not_modified,
 )
 from psoup.app.routes.results.envelopes import Following, enveloped, evaluated, since_of
@@ -97,7 +97,7 @@ async def get_results(call: Call) -> Response:
     waits = call.arguments.get(WAIT) is not None or call.header("prefer") is not None
     same = None if waits else call.same(query_id)
     if same is not None and (kept := call.context.kept.find(same)) is not None:
-        call.service.invoked.add(1)
+        call.service.invoked.note(query_id)
         return kept
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
@@ -197,12 +197,13 @@ def answer_response(
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
     evaluated_s = time.perf_counter()
-    call.service.invoked.add(1)
+    call.service.invoked.note(query_id)
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
     tag = entity_tag(call.context.tokens, answer, request, shown, asked.past)
-    known = is_known(tag, call.header("if-none-match"))
+    if_none_match = call.header("if-none-match")
+    known = if_none_match is not None and is_listed(tag, if_none_match)
     has_links = answer.next is not None or bool(pages)
     caching = cache_headers(tag, answer, request, has_links=has_links)
     if known and caching["Cache-Control"] == NO_CACHE:

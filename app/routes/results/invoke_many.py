@@ -75,16 +75,17 @@ async def post_invoke(call: Call) -> Response:
             except QueryFillingError as error:
                 refused[str(one.query_id)] = error
         found = await call.answered(answer, latest=latest)
-    service.invoked.add(found.answers)
+    for query_id in found.answered:
+        service.invoked.note(query_id)
     return found.response
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """All answers as one body, how many there are, and the handles that the results do not know."""
+    """All answers as one body, the queries that have one, and the handles that the results do not know."""
 
     response: Response
-    answers: int
+    answered: Sequence[QueryId]
     unknown: Collection[QueryId]
 
 
@@ -154,7 +155,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
         headers["Content-Encoding"] = encoding
     return _Answered(
         Response(encoded, headers=headers, media_type=JSON),
-        sum(isinstance(one, Answer) for one in found),
+        [one.query.query_id for one in found if isinstance(one, Answer)],
         unknown,
     )
 

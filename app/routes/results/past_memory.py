@@ -88,7 +88,7 @@ def history_page(
     if (
         history is None
         or history.state is not HistoryState.DONE
-        or history.asked.gen != snapshot.cut.gen
+        or _is_of_another(history, snapshot)
     ):
         raise not_kept()
     finished = FinishedHistory(call, snapshot, history)
@@ -137,12 +137,12 @@ def _found_or_begun(call: Call, snapshot: Snapshot, request: Request, now_us: in
 
 
 def _is_over(history: History, snapshot: Snapshot, request: Request) -> bool:
-    """Return whether a history is of another generation, or ended long ago in a failure or before `min_seq`.
+    """Return whether a history is of another query or generation, or ended long ago in a failure or before `min_seq`.
 
     Raises:
         NotYetVisibleError: it ended before `min_seq`, not long ago: it stays for those who have waited for it.
     """
-    if history.asked.gen != snapshot.cut.gen:
+    if _is_of_another(history, snapshot):
         return True
     is_long_ago = history.read_us >= _retried_us(history)
     if history.state is not HistoryState.DONE:
@@ -157,6 +157,12 @@ def _is_over(history: History, snapshot: Snapshot, request: Request) -> bool:
         applied=history.asked.seq,
         retry_after_s=-(-(_retried_us(history) - history.read_us) // SECOND_US),
     )
+
+
+def _is_of_another(history: History, snapshot: Snapshot) -> bool:
+    """Return whether a history is of another generation, or of what the query asked for before it was replaced."""
+    asked = history.asked
+    return (asked.gen, asked.sql) != (snapshot.cut.gen, snapshot.query.canonical)
 
 
 def _retried_us(history: History) -> int:

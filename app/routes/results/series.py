@@ -102,7 +102,7 @@ def _response(call: Call, query_id: QueryId, shown: Presentation) -> Response:
         ) from error
     service.backend.confirm(found.cut.gen)
     evaluated_s = time.perf_counter()
-    service.invoked.add(1)
+    service.invoked.note(query_id)
     return encoded_response(
         call,
         encode_series(found, shown),

@@ -162,7 +162,7 @@ class _Evaluation:
         if isinstance(answer, EngineError):
             synced.gone[query_id] = answer
             return
-        service.invoked.add(1)
+        service.invoked.note(query_id)
         standing = standing_of(answer)
         if answer.unchanged:
             synced.stands[query_id] = Stand(stand.since, standing)

@@ -74,6 +74,11 @@ def encode_content(body: bytes, accept_encoding: str | None) -> tuple[bytes, str
     return _ENCODERS[best](body), best
 
 
+def takes_coding(name: str, accept_encoding: str | None) -> bool:
+    """Return whether a body may come in a content coding."""
+    return accept_encoding is not None and _coding_weight(name, _weights(accept_encoding)) > 0
+
+
 def _coding_weight(name: str, weights: Mapping[str, float]) -> float:
     """Return the weight of a content coding; what is not named has that of `*`, identity the least."""
     unnamed = _LEAST_WEIGHT if name == "identity" else 0.0

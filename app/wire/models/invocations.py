@@ -52,18 +52,22 @@ _HEADER_OF: Final[Mapping[str, str]] = {
 class WindowAt(BaseModel):
     """A window at one instant; both ends inclusive, null = open."""
 
-    begin: str | None
-    end: str | None
+    begin: str | None = Field(description="The earliest instant inside.")
+    end: str | None = Field(description="The latest instant inside.")
 
 
 class ResultsAnswer(BaseModel):
     """One page of what a query answers."""
 
-    query: str
-    gen: int
-    seq: int
-    now: str | None
-    window: WindowAt
+    query: str = Field(description="Handle of the query.")
+    gen: int = Field(
+        description="The history that `seq` counts in: it grows where a part of it was lost."
+    )
+    seq: int = Field(description="Position: all that was accepted up to here is in the answer.")
+    now: str | None = Field(
+        description="The instant of the window; null before the first row of a stream with times."
+    )
+    window: WindowAt = Field(description="What the answer covers.")
     reset: bool = Field(
         description="Forget all rows of this query first. Of an answer in pages only the first says so."
     )
@@ -79,7 +83,9 @@ class ResultsAnswer(BaseModel):
         description="Forget every row whose id is not among these; null: keep all. Then take `rows`."
     )
     count: int = Field(description="Rows of the whole answer: as many as the client has now.")
-    complete_from: str | None
+    complete_from: str | None = Field(
+        description="From which time on it is whole; null: all of the window is kept."
+    )
     changes_at: str | None = Field(
         description="When the answer changes though nothing arrives; null: never, or NOW does not move by itself."
     )
@@ -87,7 +93,9 @@ class ResultsAnswer(BaseModel):
     cursor: str | None = Field(
         description="Send it with the next request. Null with `now`, and on all pages but the last."
     )
-    next: str | None
+    next: str | None = Field(
+        description="URL of the next page of this answer; null: this is the last."
+    )
     warnings: FewWarnings = None
     poll_after_ms: int | None = Field(
         description="Who polls may ask again after so many milliseconds; null: there is nothing to ask for."

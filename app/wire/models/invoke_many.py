@@ -89,16 +89,20 @@ class InvokeBody(BaseModel):
 class RefusedAnswer(BaseModel):
     """A query that cannot be answered, beside others that can."""
 
-    query: str
-    problem: Problem
+    query: str = Field(description="As it was asked.")
+    problem: Problem = Field(description="What asking for it alone would meet.")
 
 
 class InvokeAnswer(BaseModel):
     """What many queries answer, all at one position and one instant; in the order of their handles."""
 
-    gen: int
-    seq: int
-    results: list[ResultsAnswer | RefusedAnswer]
+    gen: int = Field(
+        description="The history that `seq` counts in: it grows where a part of it was lost."
+    )
+    seq: int = Field(description="Position: all that was accepted up to here is in the answer.")
+    results: list[ResultsAnswer | RefusedAnswer] = Field(
+        description="One for each query that was asked, in that order."
+    )
 
 
 def encode_refused(query: str, problem: Mapping[str, object]) -> bytes:

@@ -11,7 +11,7 @@ class Problem(BaseModel):
     type: str = Field(description="`/problems/` and the code.")
     title: str = Field(description="What the code means.")
     status: int = Field(description="As the status of the answer.")
-    code: str
+    code: str = Field(description="Stable: what programs compare.")
     detail: str = Field(
         description="What is wrong, where, and what to do; quotes nothing of the request."
     )

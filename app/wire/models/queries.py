@@ -11,7 +11,7 @@ from psoup.app.wire.models.plans import PlanAnswer
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
 from psoup.app.wire.scalars import format_bound, format_duration, format_instant
 from psoup.engine import limits
-from psoup.engine.errors import NO_QUERY, NotFoundError
+from psoup.engine.errors import NO_QUERY, InvalidFieldError, NotFoundError
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.hops import Hops
@@ -91,20 +91,19 @@ MaterializeWord = Literal["auto", "partial", "complete", "none"]
 """The values of `Materialize`, as they travel."""
 
 
-class QueryBody(BaseModel):
-    """The body of POST /v1/queries, and a line of POST /v1/batch/queries."""
+QueryName = Annotated[
+    str,
+    Field(min_length=1, max_length=limits.QUERY_NAME_LENGTH_MAX),
+    AfterValidator(_printable),
+]
+
+
+class QueryDefinition(BaseModel):
+    """The body of PUT /v1/queries/{name}."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     sql: str = Field(examples=["SELECT * FROM trades WHERE px > 40 BEGIN (NOW - 600) END (NOW)"])
-    name: (
-        Annotated[
-            str,
-            Field(min_length=1, max_length=limits.QUERY_NAME_LENGTH_MAX),
-            AfterValidator(_printable),
-        ]
-        | None
-    ) = None
     labels: dict[LabelKey, Label] | None = Field(
         default=None, max_length=limits.QUERY_LABELS_MAX, examples=[{"user": "42"}]
     )
@@ -117,6 +116,27 @@ class QueryBody(BaseModel):
     materialize: MaterializeWord = Field(
         default="auto", description="What is kept of the query's matches between invocations."
     )
+
+
+class QueryBody(QueryDefinition):
+    """The body of POST /v1/queries, and a line of POST /v1/batch/queries."""
+
+    name: QueryName | None = None
+
+
+def named_body(name: str, definition: QueryDefinition) -> QueryBody:
+    """Return a definition with the name that it is put under.
+
+    Raises:
+        InvalidFieldError: the name cannot be one, or looks like a handle.
+    """
+    if not name.isprintable() or len(name) > limits.QUERY_NAME_LENGTH_MAX:
+        reason = f"has to be 1 to {limits.QUERY_NAME_LENGTH_MAX} printable characters"
+    elif is_handle(PREFIX, name):
+        reason = "is the handle of a query: PUT takes a name"
+    else:
+        return QueryBody.model_construct(**dict(definition), name=name)
+    raise InvalidFieldError(f"The name in the path {reason}.", errors=[("/name", reason)])
 
 
 class WindowAnswer(BaseModel):
@@ -160,6 +180,9 @@ class QueryAnswer(BaseModel):
 
     id: str = Field(pattern=HANDLE_PATTERN)
     seq: int
+    version: int = Field(
+        description="How many definitions it has had: one more each time it is replaced."
+    )
     state: str
     suspended: SuspensionAnswer | None = Field(
         description="Set where `state` is `suspended`: it ran over a bound of joins."
@@ -188,6 +211,12 @@ class QueryAnswer(BaseModel):
     links: dict[str, str]
 
 
+class DeletedQueries(BaseModel):
+    """How many queries were removed together."""
+
+    deleted: int
+
+
 class QueryList(BaseModel):
     """A page of the list of standing queries."""
 
@@ -206,12 +235,14 @@ def describe_query(
     labels: Mapping[str, str],
     materialize: Materialize,
     text: RegisteredText | None,
+    version: int = 1,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
     path = f"/v1/queries/{query_id}"
     return {
         "id": query_id,
         "seq": seq,
+        "version": version,
         "state": state,
         "suspended": None,
         "name": name,

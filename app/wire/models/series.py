@@ -30,9 +30,11 @@ class PointAnswer(BaseModel):
     """What the query answers at one instant."""
 
     now: str = Field(description="The instant; of a query that hops its last hop.")
-    window: WindowAt
-    count: int
-    complete_from: str | None
+    window: WindowAt = Field(description="What the answer covers.")
+    count: int = Field(description="Rows of the answer.")
+    complete_from: str | None = Field(
+        description="From which time on it is whole; null: all of the window is kept."
+    )
     rows: list[Any] | None = Field(
         default=None, description="Objects, or arrays, without `_id` and `_x`; not with count=only."
     )
@@ -41,9 +43,11 @@ class PointAnswer(BaseModel):
 class SeriesAnswer(BaseModel):
     """What a query answers at each of a sequence of instants, all at one position."""
 
-    query: str
-    gen: int
-    seq: int
+    query: str = Field(description="Handle of the query.")
+    gen: int = Field(
+        description="The history that `seq` counts in: it grows where a part of it was lost."
+    )
+    seq: int = Field(description="Position: all that was accepted up to here is in the answer.")
     now: str | None = Field(description="The query's NOW; null: there is none yet.")
     first: str | None = Field(alias="from", description="The first instant; null: no points.")
     to: str | None = Field(
@@ -51,7 +55,7 @@ class SeriesAnswer(BaseModel):
     )
     every: str | None = Field(description="From one to the next; null where there is one, or none.")
     columns: list[str] | None = Field(default=None, description="With shape=columns: the names.")
-    points: list[PointAnswer]
+    points: list[PointAnswer] = Field(description="In the order in which they were asked for.")
     warnings: FewWarnings = None
 
 

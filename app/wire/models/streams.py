@@ -1,5 +1,6 @@
 """Streams as they travel: the declaration a client sends, the description it gets back."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -115,6 +116,34 @@ class StreamBody(_Strict):
     clock: Literal["high-water", "server"] | None = None
     retention: RetentionBody | None = None
     future: DurationUs = limits.FUTURE_US_DEFAULT
+
+
+class RetentionPatch(_Strict):
+    """The parts of a stream's retention that change; null lifts a bound."""
+
+    time: DurationUs | None = None
+    rows: int | None = None
+    bytes: SizeBytes | None = None
+
+
+class StreamPatchBody(_Strict):
+    """The body of PATCH /v1/streams/{name}."""
+
+    retention: RetentionPatch
+
+
+def patched_schema(declared: StreamSchema, body: StreamPatchBody) -> StreamSchema:
+    """Return a declaration with the changes that a client sent.
+
+    Raises:
+        InvalidFieldError: it cannot be kept (`check_schema`).
+    """
+    given, kept = body.retention, declared.retention
+    parts = {"time": kept.time_us, "rows": kept.rows, "bytes": kept.bytes}
+    parts |= {name: getattr(given, name) for name in given.model_fields_set}
+    schema = replace(declared, retention=Retention(parts["time"], parts["rows"], parts["bytes"]))
+    check_schema(schema)
+    return schema
 
 
 def schema_from_body(name: str, body: StreamBody) -> StreamSchema:

@@ -62,8 +62,10 @@ class SyncBody(BaseModel):
 class SyncAnswer(BaseModel):
     """What has changed, all at one position and one instant of the server."""
 
-    gen: int
-    seq: int
+    gen: int = Field(
+        description="The history that `seq` counts in: it grows where a part of it was lost."
+    )
+    seq: int = Field(description="Position: all that was accepted up to here is in the answer.")
     now: str | None = Field(description="The server's clock. Each answer has the NOW of its query.")
     results: dict[str, ResultsAnswer] = Field(description="The answers that have changed.")
     unchanged: list[str] = Field(
@@ -75,7 +77,7 @@ class SyncAnswer(BaseModel):
     more: bool = Field(
         description="There was no room for all: ask again at once, with the new cursors."
     )
-    poll_after_ms: int
+    poll_after_ms: int = Field(description="Who polls may ask again after so many milliseconds.")
 
 
 def encode_sync(

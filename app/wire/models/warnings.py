@@ -12,16 +12,16 @@ from psoup.engine.query.clause import QueryWarning
 class PositionAnswer(BaseModel):
     """A place in a query's text: line and column from 1, length in characters."""
 
-    line: int
-    column: int
-    length: int
+    line: int = Field(description="From 1.")
+    column: int = Field(description="From 1, in characters.")
+    length: int = Field(description="In characters.")
 
 
 class WarningAnswer(BaseModel):
     """Something a query's author should know."""
 
-    code: str
-    detail: str
+    code: str = Field(description="Stable: what programs compare.")
+    detail: str = Field(description="What it means, and what to do.")
     position: PositionAnswer | None = Field(
         default=None,
         description="Where in the text as it was sent, in the answer to its registration.",

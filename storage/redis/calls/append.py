@@ -8,7 +8,18 @@ from typing import Any, Final, assert_never
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import Appended
-from psoup.engine.log.operation import Content, Declare, Drop, QueryId, Register, Remove, Rows, Tick
+from psoup.engine.log.operation import (
+    Alter,
+    Content,
+    Declare,
+    Drop,
+    QueryId,
+    Register,
+    Remove,
+    Replace,
+    Rows,
+    Tick,
+)
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from psoup.storage import keys, refusals
@@ -162,6 +173,10 @@ def _checked(content: Content) -> list[Argument]:
     match content:
         case Declare():
             return [content.schema.name, declaration_digest(content.schema)]
+        case Alter():
+            schema = content.schema
+            before = declared(content.declared)
+            return [schema.name, content.stream_id, before, declaration_digest(schema)]
         case Drop():
             return [content.name, content.stream_id, declared(content.declared), *content.queries]
         case Rows():
@@ -171,17 +186,21 @@ def _checked(content: Content) -> list[Argument]:
                 return [*front, ""]
             txn = content.txn
             return [*front, keys.name_hash(txn.app), txn.version, txn.digest.hex()]
-        case Register():
-            name = "" if content.name is None else keys.name_hash(content.name)
-            arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
-            for stream, stream_id in content.streams.items():
-                arguments += [stream, stream_id, declared(content.declared.get(stream))]
-            return arguments
+        case Register() | Replace():
+            return _checked_query(content.query if isinstance(content, Replace) else content)
         case Remove():
             return [content.query_id]
         case Tick():
             return []
     assert_never(content)
+
+
+def _checked_query(content: Register) -> list[Argument]:
+    name = "" if content.name is None else keys.name_hash(content.name)
+    arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
+    for stream, stream_id in content.streams.items():
+        arguments += [stream, stream_id, declared(content.declared.get(stream))]
+    return arguments
 
 
 def _refusal(what: bytes, facts: Sequence[bytes], one: Append) -> EngineError:

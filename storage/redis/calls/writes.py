@@ -202,7 +202,8 @@ def _records(delta: Delta) -> tuple[list[Write], list[Write]]:
         (before if seq > delta.expect else moving).append(write)
     for stream_id, stream in delta.streams.items():
         declaration = encode_declaration(stream.schema)
-        moving.append(put(keys.DECLARATIONS, stream_id, declaration, command="HSETNX"))
+        command = "HSET" if stream_id in delta.altered else "HSETNX"
+        moving.append(put(keys.DECLARATIONS, stream_id, declaration, command=command))
     for stream_id, stream in delta.streams.items():
         moving.append(put(keys.STREAMS, stream_id, encode_stream(stream)))
     return before, moving

@@ -18,14 +18,16 @@ def index_faults(client: RedisClient) -> Iterator[Difference]:
     answers = client.fetch_together([("HGETALL", name) for name in hashes])
     streams, rows, names, readers = map(_texts, answers)
     queries = {query_id: row.split() for query_id, row in rows.items()}
-    named = {name: query_id for query_id, (_, name, _, _) in queries.items() if name != "-"}
+    named = {name: query_id for query_id, (_, name, *_) in queries.items() if name != "-"}
     for name in sorted(names.keys() | named.keys()):
         if names.get(name) != named.get(name):
             said, found = names.get(name, "nothing"), named.get(name, "nothing")
             text = f"the name {name} leads to {said}, and {found} has it"
             yield Difference("query", text)
     read = collections.Counter(
-        stream_id for *_, stream_ids in queries.values() for stream_id in stream_ids.split(",")
+        stream_id
+        for _, _, _, stream_ids, *_ in queries.values()
+        for stream_id in stream_ids.split(",")
     )
     in_force = {row.split()[0] for row in streams.values()}
     for stream_id in sorted(read.keys() - in_force):
@@ -40,15 +42,17 @@ def index_faults(client: RedisClient) -> Iterator[Difference]:
 def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
     """Yield where streams and queries are declared otherwise in the log's catalogue than in what is published.
 
-    What was declared, dropped, registered or removed and is not applied yet is left out.
+    What was declared, dropped, registered, replaced or removed and is not applied yet is left out.
     """
     applied = checkpoint.cut.seq
     names = (keys.LOG_STREAMS, keys.LOG_QUERIES)
     streams, queries = map(pairs, client.fetch_together([("HGETALL", name) for name in names]))
     for stream in checkpoint.streams:
         row = streams.get(stream.schema.name.encode())
-        said = f"{stream.stream_id} {declaration_digest(stream.schema)}".encode()
-        if row is not None and _first(row) <= applied and row != said:
+        said = [b"%d" % stream.stream_id, declaration_digest(stream.schema).encode()]
+        if row is None or max(map(int, row.split()[::2])) > applied:
+            continue
+        if row.split()[:2] != said:
             yield Difference("stream", "it is declared otherwise in the log", stream.schema.name)
     clauses = {clause.clause_id: clause for clause in checkpoint.clauses}
     for query in checkpoint.queries:
@@ -57,10 +61,13 @@ def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
             continue
         name = "-" if query.name is None else keys.name_hash(query.name)
         digest = text_digest(f"{clause.materialize} {query.canonical}")
-        seq, said_name, said_digest, streams_read = row.decode(errors="replace").split()
-        if (int(seq), said_name, said_digest) != (query.seq, name, digest) or sorted(
-            streams_read.split(",")
-        ) != sorted(map(str, set(clause.streams))):
+        seq, said_name, said_digest, read, *later = row.decode(errors="replace").split()
+        defined_seq = int(later[0]) if later else 0
+        if defined_seq > applied:
+            continue
+        logged = (int(seq), said_name, said_digest, sorted(read.split(",")), defined_seq)
+        streams_read = sorted(map(str, set(clause.streams)))
+        if logged != (query.seq, name, digest, streams_read, query.defined_seq):
             text = "it is registered otherwise in the log"
             yield Difference("query", text, query=query.query_id, seq=query.seq)
     yield from _producer_faults(client, checkpoint)
@@ -97,10 +104,6 @@ def _producer_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
             if int(said_seq) != last:
                 text = f"the last batch of a producer without rows is said to be {int(said_seq)}, and {last} is known"
                 yield Difference("producer", text, stream.schema.name, seq=Seq(last))
-
-
-def _first(row: bytes) -> int:
-    return int(row.split()[0])
 
 
 def _texts(flat: list[bytes]) -> dict[str, str]:

@@ -53,6 +53,26 @@ async def test_query_filling_is_described_as_it_was_registered():
         api.service.pending.check()
 
 
+async def test_query_replaced_answers_as_before_until_that_is_applied():
+    """The replacement is 202 at the deadline; handle, name and position stay."""
+    async with held_back() as (api, store):
+        before = (await api.send("POST", "/v1/queries", json=NAMED)).headers["location"]
+        assert await api.service.applied.wait(Seq(3), timeout_s=WAIT_S)
+        other = {"sql": "SELECT sym FROM trades"}
+        with store.waiting("log", "read"):
+            answer = await api.send("PUT", "/v1/queries/dear?replace=true", json=other)
+            assert (202, "replacing", 4) == (
+                answer.status_code,
+                answer.json()["state"],
+                answer.json()["seq"],
+            )
+            assert before == answer.headers["location"]
+            assert 1 == (await api.get(before)).json()["version"]
+        assert await api.service.applied.wait(Seq(4), timeout_s=WAIT_S)
+        after = (await api.get(before)).json()
+        assert (2, ["sym"]) == (after["version"], [one["name"] for one in after["columns"]])
+
+
 async def test_query_filling_registered_again_by_name_is_the_same():
     """Repeating a named registration while it fills is 202 with the handle and labels of the first."""
     async with held_back() as (api, store):

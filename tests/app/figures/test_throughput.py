@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.app.figures.throughput import SPANS_S, Progress, ThreadSafeCount, ThroughputRing
+from psoup.app.figures.throughput import SPANS_S, Progress, ThroughputRing
 
 
 def done(tuples: int) -> Progress:
@@ -90,11 +90,3 @@ def test_ring_out_of_order_fails_its_check():
     ring._readings.extend((float(second), done(0)) for second in range(63))
     with pytest.raises(AssertionError, match="63 readings"):
         ring.check()
-
-
-def test_count_adds_up():
-    """It is the sum of what was added."""
-    added = ThreadSafeCount()
-    for number in (1, 0, 4):
-        added.add(number)
-    assert 5 == added.count

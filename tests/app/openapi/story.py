@@ -1,14 +1,11 @@
 """The examples of the OpenAPI: a story of requests, told to a service, and what it has answered.
 
-`make docs` (`python -m tests.app.openapi.story`) writes them anew, with a clock that stands and handles drawn by
-a seed; `test_examples.py` tells the story to each kind of service and compares.
+`make docs` (`python -m tests.app.openapi.written_examples`) writes them anew, with those of `keyed_story.py`;
+`test_examples.py` tells both stories to each kind of service and compares.
 """
 
-import asyncio
-import dataclasses
 import itertools
-import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,16 +13,11 @@ import httpx2
 import orjson
 
 from psoup.app.http.problems import MEDIA_TYPE
-from psoup.app.openapi.examples import FILE, Example
+from psoup.app.openapi.examples import Example
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON
 from tests.app.archive_job import prices
-from tests.app.support import Api, running
-from tests.house import tree
+from tests.app.support import Api
 
-PAGE: Final = tree.ROOT / "app" / "openapi" / FILE
-SEED: Final = 2002
-INSTANCE: Final = "9f2c4e0d6a1b8c37"
-"""A request id: each request has another one."""
 FIGURES: Final = frozenset({"status", "limits", "metrics"})
 """Operations whose answers differ from service to service."""
 
@@ -92,12 +84,22 @@ _IN: Final = (
          body={"ts": ["2026-11-21T10:00:04Z"], "sym": ["ACME"], "px": [42.0]}),
     Step("stage_rows", "part", "A part of a commit", "POST", f"{TRADES}/stages", 201,
          body=[trade(5, "ACME", 43.0)], keep=("stage", "stage")),
+    Step("stage_rows", "lines", "An object a line", "POST", f"{TRADES}/stages", 201, media=NDJSON,
+         body='{"ts":"2026-11-21T10:00:05Z","sym":"ACME","px":43}\n'),
+    Step("stage_rows", "csv", "With a line of names", "POST", f"{TRADES}/stages", 201, media=CSV,
+         body="ts,sym,px\n2026-11-21T10:00:05Z,ACME,43\n"),
+    Step("stage_rows", "columns", "An array a column", "POST", f"{TRADES}/stages", 201, media=COLUMNS,
+         body={"ts": ["2026-11-21T10:00:05Z"], "sym": ["ACME"], "px": [43]}),
     Step("commit_stages", "one", "One part", "POST", "/v1/commits", 200, body=COMMIT),
     Step("stage_rows", "other", "", "POST", f"{TRADES}/stages", 201, body=[trade(6, "ACME", 43.0)],
          keep=("stage", "other"), is_shown=False),
     Step("discard_stage", "other", "A part that nobody commits", "DELETE", "/v1/stages/{other}", 204),
     Step("get_stream", "trades", "The stream with its rows", "GET", TRADES, 200),
     Step("sample_stream", "latest", "The latest two rows", "GET", f"{TRADES}/sample", 200, query={"limit": "2"}),
+    Step("change_stream", "longer", "Keep more", "PATCH", TRADES, 200, body={"retention": {"time": "2h"}}),
+    Step("change_stream", "stale", "", "PATCH", TRADES, 412, headers={"If-Match": '"another"'},
+         body={"retention": {"time": "1h"}}),
+    Step("change_stream", "back", "", "PATCH", TRADES, 200, body={"retention": {"time": "1h"}}, is_shown=False),
     Step("list_streams", "all", "All streams", "GET", "/v1/streams", 200, query={"limit": "10"}),
 )  # fmt: skip
 _QUERIES: Final = (
@@ -105,7 +107,14 @@ _QUERIES: Final = (
          body={"sql": SQL, "name": "dear", "labels": {"user": "42"}}),
     Step("register_query", "again", "The same once more", "POST", "/v1/queries", 200,
          body={"sql": SQL, "name": "dear", "labels": {"user": "42"}}),
+    Step("put_query", "new", "A query under the name in the path", "PUT", "/v1/queries/cheap", 201,
+         body={"sql": "SELECT sym FROM trades WHERE px < 40", "labels": {"user": "43"}}),
+    Step("put_query", "replaced", "Another definition in its place", "PUT", "/v1/queries/cheap", 200,
+         query={"replace": "true"}, body={"sql": "SELECT sym FROM trades WHERE px < 30", "labels": {"user": "43"}}),
+    Step("put_query", "taken", "", "PUT", "/v1/queries/cheap", 409, body={"sql": SQL}),
+    Step("remove_queries", "of a user", "By label", "DELETE", "/v1/queries", 200, query={"label": "user:43"}),
     Step("get_query", "dear", "The query", "GET", "/v1/queries/{query}", 200),
+    Step("list_queries", "named", "By name", "GET", "/v1/queries", 200, query={"name": "dear"}),
     Step("validate_query", "plan", "A query that is not registered", "POST", "/v1/validate", 200, body={"sql": SQL}),
     Step("list_queries", "of a user", "By stream and label", "GET", "/v1/queries", 200,
          query={"stream": "trades", "label": "user:42"}),
@@ -125,6 +134,8 @@ _QUERIES: Final = (
          body={"rows": [trade(3, "ACME", 41.5), trade(3, "ACME", 39.5)], "limit": 10}),
     Step("invoke_series", "every second", "Each second, back from NOW", "GET", "/v1/queries/{query}/series", 200,
          query={"from": "now", "to": "-2s", "every": "-1s"}),
+    Step("invoke_series", "lines", "A line for each row", "GET", "/v1/queries/{query}/series", 200,
+         query={"from": "-1s", "to": "now", "every": "1s", "format": "ndjson"}),
     Step("append_rows", "later", "", "POST", ROWS, 200, body=[trade(7, "ACME", 45.0)], is_shown=False),
     Step("invoke_query", "changes", "What has changed since", "GET", RESULTS, 200,
          query={"cursor": "{cursor}"}),
@@ -151,6 +162,15 @@ _REFUSED: Final = (
          body={"sql": "SELECT price FROM trades"}),
     Step("register_query", "stream", "", "POST", "/v1/queries", 422,
          body={"sql": "SELECT * FROM trade"}),
+    Step("register_query", "outside", "", "POST", "/v1/queries", 422,
+         body={"sql": "SELECT * FROM trades UNION SELECT * FROM trades"}),
+    Step("register_query", "types", "", "POST", "/v1/queries", 422,
+         body={"sql": "SELECT * FROM trades WHERE px > sym"}),
+    Step("register_query", "window", "", "POST", "/v1/queries", 422,
+         body={"sql": "SELECT * FROM trades BEGIN (NOW) END (NOW - 600)"}),
+    Step("register_query", "origin", "", "POST", "/v1/queries", 403, headers={"Origin": "https://elsewhere.example"},
+         body={"sql": SQL}),
+    Step("list_queries", "host", "", "GET", "/v1/queries", 421, headers={"Host": "elsewhere.example"}),
     Step("register_query", "named", "", "POST", "/v1/queries", 409,
          body={"sql": "SELECT * FROM trades", "name": "dear"}),
     Step("register_query", "member", "", "POST", "/v1/queries", 400, body={"sq": SQL}),
@@ -166,6 +186,7 @@ _REFUSED: Final = (
     Step("invoke_query", "unknown", "", "GET", f"/v1/queries/{UNKNOWN}/results", 404),
     Step("invoke_query", "token", "", "GET", RESULTS, 400, query={"page": "forged"}),
     Step("invoke_query", "early", "", "GET", RESULTS, 422, query={"now": "1970-01-01T00:00:00Z"}),
+    Step("invoke_query", "position", "", "GET", RESULTS, 503, query={"min_seq": "1000000", "wait": "0"}),
     Step("invoke_query", "accept", "", "GET", RESULTS, 406, headers={"Accept": "text/html"}),
 )  # fmt: skip
 _ARCHIVED: Final = (
@@ -174,6 +195,7 @@ _ARCHIVED: Final = (
     Step("get_batch", "one", "One batch", "GET", f"{TRADES}/batches/3", 200),
     Step("hold_batches", "through", "Archived so far", "PUT", f"{TRADES}/archive", 200,
          body={"through": 3}),
+    Step("hold_batches", "other", "", "PUT", f"{TRADES}/archive", 409, body={"through": 3, "gen": 1}),
     Step("get_hold", "held", "What is held", "GET", f"{TRADES}/archive", 200),
     Step("unhold_batches", "end", "Hold nothing any more", "DELETE", f"{TRADES}/archive", 204),
     Step("declare_stream", "past", "", "PUT", "/v1/streams/forgets", 201, body=FORGETFUL, is_shown=False),
@@ -186,6 +208,9 @@ _ARCHIVED: Final = (
     Step("list_histories", "all", "What jobs are to compute", "GET", "/v1/histories", 200,
          query={"state": "queued"}),
     Step("work_on_history", "claim", "A job claims it", "POST", "/v1/histories/{history}", 200, body=JOB),
+    Step("work_on_history", "other", "", "POST", "/v1/histories/{history}", 409, body={**JOB, "worker": "job-71c2d0"}),
+    Step("work_on_history", "done", "", "POST", "/v1/histories/{history}", 409,
+         body={"worker": JOB["worker"], "state": "done", "parts": 1, "rows": 2}),
     Step("put_history_part", "first", "Its first part", "PUT", "/v1/histories/{history}/parts/0", 204,
          media=ARROW, headers={"Psoup-Worker": "job-0f3a9c"}, body=prices(0, 2)),
     Step("drop_history", "end", "Nobody needs it", "DELETE", "/v1/histories/{history}", 204),
@@ -195,6 +220,7 @@ _OPERATED: Final = (
     Step("ready", "ready", "It is ready", "GET", "/readyz", 200),
     Step("metrics", "all", "The meters", "GET", "/metrics", 200),
     Step("status", "figures", "The figures", "GET", "/v1/status", 200),
+    Step("top_queries", "invoked", "Those invoked most", "GET", "/v1/top", 200, query={"by": "invokes", "limit": "2"}),
     Step("limits", "limits", "The limits", "GET", "/v1/limits", 200),
     Step("llms", "page", "The page", "GET", "/llms.txt", 200),
     Step("remove_query", "dear", "Remove it", "DELETE", "/v1/queries/{query}", 204),
@@ -203,11 +229,13 @@ _OPERATED: Final = (
 STORY: Final = (*_IN, *_QUERIES, *_REFUSED, *_ARCHIVED, *_OPERATED)
 
 
-async def told(api: Api) -> list[tuple[Step, httpx2.Response, Example]]:
-    """Tell the story, and return each step with its answer and the example that they make."""
+async def told(
+    api: Api, story: Sequence[Step] = STORY
+) -> list[tuple[Step, httpx2.Response, Example]]:
+    """Tell a story, and return each step with its answer and the example that they make."""
     kept: dict[str, str] = {}
     found = []
-    for step in STORY:
+    for step in story:
         path, query, body = (filled(one, kept) for one in (step.path, step.query, step.body))
         text = body if isinstance(body, bytes | str | None) else orjson.dumps(body)
         headers = dict(step.headers) | ({} if body is None else {"Content-Type": step.media})
@@ -273,17 +301,3 @@ def path_values(template: str, path: str) -> dict[str, str]:
         if before in {"streams", "queries", "stages", "histories", "batches", "parts"}
         and before + "/" in template
     }
-
-
-async def written() -> bytes:
-    """Return the examples as they are kept, told to a service in memory."""
-    async with running(handle_bits=random.Random(SEED).getrandbits) as api:
-        shown = [dataclasses.asdict(one) for step, _, one in await told(api) if step.is_shown]
-    for one in shown:
-        if one["status"] >= 400:
-            one["answer"]["instance"] = INSTANCE
-    return orjson.dumps(shown, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-if __name__ == "__main__":
-    PAGE.write_bytes(asyncio.run(written()))

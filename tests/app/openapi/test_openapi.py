@@ -91,9 +91,9 @@ def test_openapi_of_what_stands_is_kept(case, standing):
 
 
 def _expected(case: Any) -> list[Any]:
-    # A position to come is 503 by contract: it was asked for with min_seq, or told to be archived.
+    # A position to come is 503 by contract: it was asked for with min_seq or seq, or told to be archived.
     body = case.body if isinstance(case.body, dict) else {}
-    if {"min_seq", "through"} & {**(case.query or {}), **body}.keys():
+    if {"min_seq", "seq", "through"} & {**(case.query or {}), **body}.keys():
         return [check for check in CHECKS if check is not not_a_server_error]
     return CHECKS
 

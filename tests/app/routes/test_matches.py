@@ -58,6 +58,19 @@ async def test_match_follows_what_comes_and_goes(api: Api):
 
 
 @pytest.mark.services
+@pytest.mark.services
+async def test_match_knows_a_query_by_what_it_was_replaced_with(api: Api):
+    """Followed by the log, and compared where it is asked for the first time."""
+    await api.declare()
+    body = {"sql": "SELECT px FROM trades WHERE px > 40"}
+    query_id = (await api.send("PUT", "/v1/queries/dear", json=body)).json()["id"]
+    assert [[query_id], []] == (await matched(api, row(0, px=41), row(0, px=1)))["matches"]
+    body = {"sql": "SELECT px FROM trades WHERE px < 10"}
+    replaced = await api.send("PUT", "/v1/queries/dear?replace=true", json=body)
+    assert query_id == replaced.json()["id"]
+    assert [[], [query_id]] == (await matched(api, row(0, px=41), row(0, px=1)))["matches"]
+
+
 async def test_match_compares_where_the_log_does_not_reach(api: Api, monkeypatch):
     """Past so many operations the queries that stand are looked at in whole."""
     await api.declare()

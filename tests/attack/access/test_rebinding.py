@@ -39,6 +39,7 @@ def test_rebinding_a_foreign_name_changes_and_reads_nothing(target, declared):
             ("GET", declared),
             ("PUT", f"{STREAMS}/new"),
             ("GET", "/docs"),
+            ("GET", "/console"),
             ("GET", "/metrics"),
             ("OPTIONS", declared),
         ):

@@ -15,8 +15,8 @@ from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage.memory.store import MemoryStore
-from tests.storage.contract.test_stores_agree import outcome
 from tests.storage.driver import apply_all
+from tests.storage.outcomes import outcome
 from tests.storage.samples import commit, declare, rows, stage_id, staged, txn
 from tests.stores import SharedServer
 

@@ -18,15 +18,14 @@ from hypothesis.stateful import (
 
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
-from psoup.engine.errors import EngineError
 from psoup.engine.limits import SECOND_US, SEGMENT_ROWS
-from psoup.engine.log.operation import Content, Drop, Materialize, Remove, Tick
-from psoup.engine.results.contract import Snapshot
+from psoup.engine.log.operation import Alter, Content, Drop, Materialize, Remove, Replace, Tick
 from psoup.engine.store.contract import Store
-from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.tuples.schema import Retention, StreamId, StreamSchema
 from psoup.storage.memory.store import MemoryStore
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_hits, shown_pages
 from tests.storage.fold import Fold
+from tests.storage.outcomes import outcome, plain_read, plain_snapshot, plain_snapshots
 from tests.storage.samples import (
     commit,
     declare,
@@ -72,6 +71,8 @@ class StoresAgree(RuleBasedStateMachine):
     server: SharedServer
     compared = 0
     """Answers compared, of all examples."""
+    replaced = 0
+    """Queries replaced, of all examples."""
 
     @initialize(data_at_first=st.booleans())
     def open(self, data_at_first) -> None:
@@ -86,6 +87,8 @@ class StoresAgree(RuleBasedStateMachine):
         self.in_force: dict[str, int] = {}
         self.handles = list(range(6))  # by number; a removed one is never used again
         self.declare("a", 1)
+        self.append(register(self.handles[5], self.current("a", 0), sql="p of a", name="first"))
+        self.apply(9)
         if data_at_first:
             self.declare("b", 1)
             for number, name in enumerate(("a", "b")):
@@ -127,6 +130,12 @@ class StoresAgree(RuleBasedStateMachine):
         answer = self.append(declare(name, columns))
         if not isinstance(answer, tuple) and not answer.duplicate:
             self.in_force[name] = answer.seq
+
+    @rule(name=names, offset=offsets, kept=st.integers(1, 3), columns=looked_at)
+    def alter(self, name, offset, kept, columns):
+        schema = replace(declare(name, 1).schema, retention=Retention(rows=kept))
+        stream_id = StreamId(self.current(name, offset))
+        self.append(Alter(stream_id, schema, declared=declared(name, columns)))
 
     @rule(name=names, offset=offsets, listed=st.booleans(), more=st.booleans(), columns=looked_at)
     def drop(self, name, offset, listed, more, columns):
@@ -239,6 +248,27 @@ class StoresAgree(RuleBasedStateMachine):
         self.append(replace(content, declared={} if schema is None else {name: schema}))
 
     @rule(
+        name=names,
+        offset=offsets,
+        number=numbers,
+        sql=st.sampled_from(["p", "q", "r"]),
+        query_name=st.sampled_from(["first", "second"]),
+        columns=looked_at,
+    )
+    def replace(self, name, offset, *, number, sql, query_name, columns):
+        """Replace a query, mostly one that has a name, or try to."""
+        named = [one for one in self.redis.results.queries() if one.name is not None]
+        stream_id, text = self.current(name, offset), f"{sql} of {name}"
+        content = register(self.handles[number], stream_id, name, sql=text, name=query_name)
+        if named and number:
+            standing = named[number % len(named)]
+            content = replace(content, query_id=standing.query_id, name=standing.name)
+        schema = declared(name, columns)
+        content = replace(content, declared={} if schema is None else {name: schema})
+        answer = self.append(Replace(content))
+        StoresAgree.replaced += not isinstance(answer, tuple) and not answer.duplicate
+
+    @rule(
         listed=st.sampled_from(["a", "ab", "ba"]),
         number=numbers,
         sql=st.sampled_from(["x p", "x q", "y p"]),
@@ -334,35 +364,8 @@ def declared(name: str, columns: int | None) -> StreamSchema | None:
     return None if columns is None else declare(name, columns).schema
 
 
-def outcome(step: Callable[[Store], Any], store: Store) -> Any:
-    try:
-        return step(store)
-    except EngineError as error:
-        return type(error).__name__, error.detail, dict(error.extras)
-    except KeyError as error:
-        return "KeyError", error.args
-
-
 def reads(query, name):
     return name in str(query.canonical).partition(" of ")[2].split()
-
-
-def plain_read(store: Store, after, operations: int) -> list[Any]:
-    return list(store.log.read(after, operations_max=operations, bytes_max=1 << 30))
-
-
-def plain_snapshot(store: Store, number: int) -> tuple[Any, ...]:
-    return plain(store.results.snapshot(query_id(number)))
-
-
-def plain_snapshots(store: Store, handles: list[int]) -> list[tuple[Any, ...] | None]:
-    found = store.results.snapshots([query_id(number) for number in handles])
-    assert len({snapshot.cut for snapshot in found if snapshot is not None}) <= 1, "one cut"
-    return [None if snapshot is None else plain(snapshot) for snapshot in found]
-
-
-def plain(snapshot: Snapshot) -> tuple[Any, ...]:
-    return snapshot.cut.seq, snapshot.query, snapshot.clause, snapshot.streams
 
 
 def compared(server: SharedServer, examples: int, steps: int) -> int:
@@ -383,7 +386,9 @@ def compared(server: SharedServer, examples: int, steps: int) -> int:
 @pytest.mark.redis
 def test_differential_memory_and_server_answer_alike(server):
     """Whatever is asked in whatever order, both stores answer the same, errors included."""
+    StoresAgree.replaced = 0
     assert compared(server, examples=25, steps=40) > 25
+    assert StoresAgree.replaced
 
 
 @pytest.mark.redis

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.bits import LITTLE
 from psoup.engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
-from psoup.engine.log.operation import Materialize, QueryId, Register, Tick
+from psoup.engine.log.operation import Alter, Materialize, QueryId, Register, Replace, Tick
 from psoup.engine.query.hops import Hops
 from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Bound, Window
@@ -172,11 +172,16 @@ TEXTS = st.none() | st.builds(
 )
 
 
-@given(ranges=st.lists(st.none() | SMALL, max_size=4).map(tuple), text=TEXTS)
-def test_query_record_of_any_ranges_and_text_reads_back(ranges, text):
-    """One for each source, None among them, or none at all; a query without ranges and text is no longer for them."""
+@given(
+    ranges=st.lists(st.none() | SMALL, max_size=4).map(tuple),
+    text=TEXTS,
+    replaced=st.just((1, 0)) | st.tuples(st.integers(2, 99), st.integers(1, 2**53)),
+)
+def test_query_record_of_any_ranges_text_and_version_reads_back(ranges, text, replaced):
+    """One for each source, None among them, or none at all; a query without any of these is no longer for them."""
     record = QueryRecord(QueryId("q"), Seq(9), ClauseId(5), "x", Window())
-    some = replace(record, ranges=ranges, text=text)
+    version, defined_seq = replaced
+    some = replace(record, ranges=ranges, text=text, version=version, defined_seq=defined_seq)
     found = encoding.decode_query(encoding.encode_query(some))
     assert (some, repr(some.text)) == (found, repr(found.text))
     assert b'9 5 [1,"q","x",[null,null],null,{}]' == encoding.encode_query(record)
@@ -192,6 +197,31 @@ def test_registration_of_any_text_reads_back(text):
     assert (content, repr(content.text)) == (found, repr(found.text))
     plain = encoding.encode_content(replace(content, text=None))[1]
     assert b'[1,["q","x",{"s":1},null,{},"auto"]]' == plain
+
+
+@given(text=TEXTS)
+def test_replacement_of_any_text_reads_back(text):
+    """It is written as the registration of its definition, under a kind of its own."""
+    query = Register(QueryId("q"), "x", {"s": StreamId(1)}, "n", text=text)
+    kind, header, body = encoding.encode_content(Replace(query))
+    assert ("replace", encoding.encode_content(query)[1:]) == (kind, (header, body))
+    assert Replace(query) == encoding.decode_content(kind, header, body)
+
+
+def test_alteration_reads_back():
+    """It is written with the whole declaration that the stream has from then on."""
+    content = Alter(StreamId(7), declare("ä", 2).schema)
+    assert content == encoding.decode_content(*encoding.encode_content(content))
+
+
+def test_stream_record_of_before_reads_back():
+    """One whose queries were never replaced is written, and read, as it always was."""
+    record = StreamRecord(StreamId(7), declare("a", 1).schema)
+    written = encoding.encode_stream(record)
+    assert b"[1,7,0,0,null,0,null,null,0,null,0]" == written
+    replaced = replace(record, replaced_seq=Seq(9))
+    declaration = encoding.encode_declaration(record.schema)
+    assert replaced == encoding.decode_stream(encoding.encode_stream(replaced), declaration)
 
 
 @given(every_us=st.integers(1, 2**53), later_us=st.integers(0, 2**53))

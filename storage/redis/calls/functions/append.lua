@@ -4,9 +4,11 @@
 -- producers are, and these:
 --   kind header body rows count_max sums, then by kind:
 --   declare  name declaration
+--   alter    name stream_id declared declaration
 --   drop     name stream_id declared (query_id)*
 --   rows     name stream_id declared digests_kept app version digest   (app '' = no producer's version)
 --   register query_id query_name sql (name stream_id declared)*        (query_name '' = unnamed)
+--   replace  as register: of the query that stands under handle and name
 --   remove   query_id
 --   tick
 -- `declaration`, `declared`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
@@ -18,17 +20,25 @@ local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
 local KIND, HEADER, BODY, ROWS, COUNT_MAX, SUMS, FIRST = 1, 2, 3, 4, 5, 6, 7
 local FIRST_OPERATION = 4
 
+-- A row of streams: id, digest of the declaration, and the seq that has changed that last, if one has. Then which seq has
+-- made the declaration.
+local function stream_row(row)
+  local stream_id, declaration, altered = string.match(row or '', '^(%d+) (%S+) ?(%d*)$')
+  return stream_id, declaration, altered ~= '' and altered or stream_id
+end
+
 -- Whether `stream_id` is the stream of this name, and declared as `declared` says ('' = however it is). An id alone
 -- does not tell: where a crash has lost the end of the log, another stream may have it.
 local function in_force(k, name, stream_id, declared)
-  local row = redis.call('HGET', k[STREAMS], name)
-  if not row or string.match(row, '^%d+') ~= stream_id then return false end
-  return declared == '' or declared == string.match(row, '%S+$')
+  local found, declaration = stream_row(redis.call('HGET', k[STREAMS], name))
+  if found ~= stream_id then return false end
+  return declared == '' or declared == declaration
 end
 
--- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams.
+-- A row of queries: seq, hash of the name or '-', digest of the SQL, ids of the streams, and the seq that has replaced
+-- it last, if one has.
 local function query_row(row)
-  return string.match(row, '^(%d+) (%S+) (%S+) (%S+)$')
+  return string.match(row, '^(%d+) (%S+) (%S+) (%S+) ?(%d*)$')
 end
 
 -- Producers of one stream are one hash. Field `app`: last version, number of versions committed. Fields
@@ -43,15 +53,28 @@ local check, enter = {}, {}
 function check.declare(k, a)
   local row = redis.call('HGET', k[STREAMS], a[FIRST])
   if row then
-    local stream_id, declaration = string.match(row, '^(%d+) (%S+)$')
+    local stream_id, declaration, seq = stream_row(row)
     if declaration ~= a[FIRST + 1] then return {'DIFFERS', stream_id} end
-    return {'DUP', stream_id, ''}
+    return {'DUP', seq, ''}
   end
   if redis.call('HLEN', k[STREAMS]) >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
 function enter.declare(k, a, seq)
   replace(k[STREAMS], a[FIRST], seq .. ' ' .. a[FIRST + 1])
+end
+
+function check.alter(k, a)
+  local row = redis.call('HGET', k[STREAMS], a[FIRST])
+  local stream_id, declaration, seq = stream_row(row)
+  if stream_id ~= a[FIRST + 1] then return {'NOSTREAM'} end
+  if declaration == a[FIRST + 3] then return {'DUP', seq, ''} end
+  if a[FIRST + 2] ~= '' and a[FIRST + 2] ~= declaration then return {'STALE'} end
+  return nil, row
+end
+
+function enter.alter(k, a, seq, row)
+  replace(k[STREAMS], a[FIRST], table.concat({a[FIRST + 1], a[FIRST + 3], seq}, ' '), row)
 end
 
 function check.drop(k, a)
@@ -69,12 +92,14 @@ function check.drop(k, a)
   end
 end
 
+local function unread_streams(k, streams)
+  for stream_id in string.gmatch(streams, '%d+') do add(k[READERS], stream_id, -1) end
+end
+
 local function remove_query(k, query_id)
   local _, name, _, streams = query_row(redis.call('HGET', k[QUERIES], query_id))
   if name ~= '-' then take(k[NAMES], name) end
-  for stream_id in string.gmatch(streams, '%d+') do
-    add(k[READERS], stream_id, -1)
-  end
+  unread_streams(k, streams)
   take(k[QUERIES], query_id)
 end
 
@@ -172,23 +197,34 @@ function enter.rows(k, a, seq, row)
   end
 end
 
-function check.register(k, a)
+-- What a query answers that is asked for again: the seq that has made it what it is, and its handle.
+local function repeated(row, query_id)
+  local seq, _, _, _, replaced = query_row(row)
+  return {'DUP', replaced ~= '' and replaced or seq, query_id}
+end
+
+local function are_in_force(k, a)
   for i = FIRST + 3, #a, 3 do
-    if not in_force(k, a[i], a[i + 1], a[i + 2]) then return {'STALE'} end
+    if not in_force(k, a[i], a[i + 1], a[i + 2]) then return false end
   end
+  return true
+end
+
+function check.register(k, a)
+  if not are_in_force(k, a) then return {'STALE'} end
   local query_id, name = a[FIRST], a[FIRST + 1]
   local known = name ~= '' and redis.call('HGET', k[NAMES], name) or query_id
   local row = redis.call('HGET', k[QUERIES], known)
   if row then
-    local seq, _, sql = query_row(row)
+    local _, _, sql = query_row(row)
     if sql ~= a[FIRST + 2] then return {'NAMETAKEN', known} end
-    return {'DUP', seq, known}
+    return repeated(row, known)
   end
   if redis.call('HLEN', k[QUERIES]) >= tonumber(a[COUNT_MAX]) then return {'QUOTA'} end
 end
 
-function enter.register(k, a, seq)
-  local query_id, name = a[FIRST], a[FIRST + 1]
+-- Counts a query as a reader of its streams, each once, and answers their ids.
+local function read_streams(k, a)
   local streams, seen = {}, {}
   for i = FIRST + 4, #a, 3 do
     if not seen[a[i]] then
@@ -197,9 +233,31 @@ function enter.register(k, a, seq)
       add(k[READERS], a[i], 1)
     end
   end
+  return table.concat(streams, ',')
+end
+
+function enter.register(k, a, seq)
+  local query_id, name = a[FIRST], a[FIRST + 1]
   if name ~= '' then replace(k[NAMES], name, query_id) end
-  local row = {seq, name ~= '' and name or '-', a[FIRST + 2], table.concat(streams, ',')}
+  local row = {seq, name ~= '' and name or '-', a[FIRST + 2], read_streams(k, a)}
   replace(k[QUERIES], query_id, table.concat(row, ' '))
+end
+
+function check.replace(k, a)
+  if not are_in_force(k, a) then return {'STALE'} end
+  local row = redis.call('HGET', k[QUERIES], a[FIRST])
+  if not row then return {'STALE'} end
+  local _, name, sql = query_row(row)
+  if name ~= a[FIRST + 1] then return {'STALE'} end
+  if sql == a[FIRST + 2] then return repeated(row, a[FIRST]) end
+  return nil, row
+end
+
+function enter.replace(k, a, seq, row)
+  local first, name, _, streams = query_row(row)
+  unread_streams(k, streams)
+  local changed = {first, name, a[FIRST + 2], read_streams(k, a), seq}
+  replace(k[QUERIES], a[FIRST], table.concat(changed, ' '), row)
 end
 
 function check.remove(k, a)

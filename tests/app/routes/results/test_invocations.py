@@ -216,6 +216,24 @@ async def test_results_as_of_a_position_leave_out_what_came_later(api: Api):
     assert_problem(await api.get(path, params={"seq": -1}), "invalid-field")
 
 
+@pytest.mark.services
+async def test_results_as_of_a_position_of_another_definition_are_refused(api: Api):
+    """A query that was replaced is asked about positions from then on, in pages as well."""
+    await api.declare()
+    body = {"sql": "SELECT px FROM trades"}
+    query_id = (await api.send("PUT", "/v1/queries/all", json=body)).json()["id"]
+    path = f"/v1/queries/{query_id}/results"
+    before = (await api.rows([row(0, px=1), row(1, px=2)])).json()["seq"]
+    assert 2 == (await api.get(path, params={"seq": before})).json()["count"]
+    body = {"sql": "SELECT px FROM trades WHERE px > 0"}
+    assert 200 == (await api.send("PUT", "/v1/queries/all?replace=true", json=body)).status_code
+    oldest = (await api.get(path)).json()["seq"]
+    await api.rows([row(2, px=3)])
+    assert_problem(await api.get(path, params={"seq": before}), "seq-out-of-range", oldest=oldest)
+    page = (await api.get(path, params={"seq": oldest, "limit": 1})).json()
+    assert (2, 1) == (page["count"], len((await api.get(page["next"])).json()["rows"]))
+
+
 async def test_results_as_of_a_position_to_come_or_forgotten_are_refused():
     """A later one is waited for and not yet visible; one that retention has passed names the first there is."""
     settings = dataclasses.replace(SETTINGS, invoke_deadline_s=0.05)

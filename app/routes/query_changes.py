@@ -1,0 +1,173 @@
+"""Queries under names and labels: declared by name, replaced, removed by label."""
+
+import functools
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from starlette.responses import Response
+
+from psoup.app.backend.submission import Submitted
+from psoup.app.http.keys import REGISTER
+from psoup.app.routes.batch_queries import LINES_PER_UNIT, SLICE
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.registration import (
+    SQL_PROBLEMS,
+    Registration,
+    Told,
+    prepare,
+    standing,
+    tell,
+    told_answer,
+)
+from psoup.app.routes.selected_queries import selected, selected_pending
+from psoup.app.wire.models.queries import (
+    DeletedQueries,
+    QueryAnswer,
+    QueryBody,
+    QueryDefinition,
+    named_body,
+    new_handle,
+)
+from psoup.app.wire.query_parameters import LABEL, REPLACE
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError, NameTakenError, NotFoundError
+from psoup.engine.log.operation import QueryId, Remove, Replace
+
+REPLACING: Final = "replacing"
+"""A query has another definition, which is not applied yet."""
+
+
+async def put_query(call: Call) -> Response:
+    """Register a query under a name: 201; 200 where it stands so, or is replaced; 202 where that is not applied yet."""
+    given: QueryDefinition = await call.model(
+        QueryDefinition, bytes_max=limits.BODY_REGISTER_BYTES_MAX
+    )
+    body = named_body(call.path("id"), given)
+    service = call.service
+    latest = time.monotonic() + service.settings.register_deadline_s
+    submit = functools.partial(_submitted, call, body, latest)
+    return await told_answer(call, _told(call, await service.catalogue.retried_once(submit)))
+
+
+async def delete_queries(call: Call) -> Response:
+    """Remove all queries that have the labels asked for; what fails amid it may be asked for again."""
+    if not call.arguments.get(LABEL):
+        wrong = [(f"?{LABEL.name}", "is to be given at least once: all queries are never meant")]
+        raise InvalidFieldError("The request does not say which queries to remove.", errors=wrong)
+    service = call.service
+    latest = time.monotonic() + service.settings.register_deadline_s
+    query_ids = await call.answered(functools.partial(_chosen, call), latest=latest)
+    units = math.ceil(len(query_ids) / LINES_PER_UNIT)
+    if units > 1:  # the first one was taken when the request was let in
+        call.context.rates.take(call.caller.key_id, "register", units - 1)
+    done: list[Submitted] = []
+    for first in range(0, len(query_ids), SLICE):
+        part = [Remove(query_id) for query_id in query_ids[first : first + SLICE]]
+        outcomes = await service.submission.submit_many(part, deadline_s=latest - time.monotonic())
+        for outcome in outcomes:
+            if isinstance(outcome, Submitted):
+                done.append(outcome)
+            elif not isinstance(outcome, NotFoundError):  # somebody else has removed it
+                raise outcome
+    headers = {"Psoup-Seq": str(max(one.seq for one in done))} if done else {}
+    status = 200 if all(one.applied for one in done) else 202
+    return json_answer({"deleted": len(done)}, status=status, headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """A definition that was submitted under a name, and whether it took the place of another one."""
+
+    registration: Registration
+    submitted: Submitted
+    replaced: bool = False
+
+
+async def _submitted(call: Call, body: QueryBody, latest: float) -> _Attempt:
+    """Return what became of a definition. Raises NameTakenError where another one stands and is not to be replaced."""
+    service = call.service
+    registration = await service.parsing.run(
+        functools.partial(_prepare, call, body), deadline_s=latest - time.monotonic()
+    )
+    submit = service.submission.submit
+    try:
+        submitted = await submit(registration.content, deadline_s=latest - time.monotonic())
+    except NameTakenError as taken:
+        if call.arguments.get(REPLACE) != "true":
+            raise
+        query_id = QueryId(str(taken.extras["id"]))
+    else:
+        return _Attempt(registration, submitted)
+    content = replace(registration.content, query_id=query_id)
+    submitted = await submit(Replace(content), deadline_s=latest - time.monotonic())
+    same = replace(registration, query_id=query_id, content=content)
+    return _Attempt(same, submitted, replaced=True)
+
+
+def _prepare(call: Call, body: QueryBody) -> Registration:
+    return prepare(
+        body,
+        query_id=new_handle(call.context.handle_bits),
+        streams=call.service.catalogue.streams(),
+        queries=call.service.bound,
+    )
+
+
+def _told(call: Call, attempt: _Attempt) -> Told:
+    """Return what is answered: of a replaced query the description that stands once it is applied."""
+    query_id, submitted = attempt.registration.query_id, attempt.submitted
+    if not attempt.replaced:
+        return tell(call, attempt.registration, submitted)
+    seq = submitted.seq
+    if submitted.applied:
+        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
+    return Told(202, query_id, seq, lambda: {"id": query_id, "seq": seq, "state": REPLACING})
+
+
+def _chosen(call: Call) -> list[QueryId]:
+    """Return the handles of the queries that have the labels asked for, pending ones too. Blocks."""
+    pending = [one.query_id for one in selected_pending(call)]
+    return list(dict.fromkeys([*pending, *(one.query_id for one in selected(call))]))
+
+
+_DECLARED: Final = Shown(
+    "The query.",
+    QueryAnswer,
+    headers={"Location": "Where the query is.", "Psoup-Seq": "Position of what has defined it."},
+)
+_REMOVED: Final = Shown(
+    "How many were removed.",
+    DeletedQueries,
+    headers={"Psoup-Seq": "Position of the last removal; absent where there is none."},
+)
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "PUT",
+        "/v1/queries/{id}",
+        "put_query",
+        "Register or replace a query under a name",
+        put_query,
+        {200: _DECLARED, 201: _DECLARED, 202: Shown("Committed, not applied by the deadline.")},
+        REGISTER,
+        parameters=(REPLACE,),
+        body=json_body(QueryDefinition),
+        problems=(*SQL_PROBLEMS, "name-taken", "quota-exceeded", "not-found"),
+        rate="register",
+        changes=True,
+    ),
+    Endpoint(
+        "DELETE",
+        "/v1/queries",
+        "remove_queries",
+        "Remove the queries that have labels",
+        delete_queries,
+        {200: _REMOVED, 202: _REMOVED},
+        REGISTER,
+        parameters=(LABEL,),
+        rate="register",
+        changes=True,
+    ),
+)

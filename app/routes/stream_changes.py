@@ -1,0 +1,84 @@
+"""Streams declared otherwise while they hold rows."""
+
+import functools
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from psoup.app.errors import PreconditionFailedError
+from psoup.app.http.entity_tags import is_listed
+from psoup.app.http.keys import ADMIN
+from psoup.app.routes import streams
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.streams import described_streams, stream_record, stream_tag
+from psoup.app.wire.models.streams import StreamChanged, StreamPatchBody, patched_schema
+from psoup.engine import limits
+from psoup.engine.log.operation import Alter
+
+_IF_MATCH: Final = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "description": "The `ETag` of the declaration that is to be changed: 412 where it is another one by now.",
+    "schema": {"type": "string"},
+}
+
+
+async def patch_stream(call: Call) -> Response:
+    """Declare a stream otherwise: 200, also where it is declared so already; 202 where it is not applied yet."""
+    name = call.path("name")
+    body: StreamPatchBody = await call.model(StreamPatchBody, bytes_max=limits.BODY_OTHER_BYTES_MAX)
+    attempt = functools.partial(_altered, call, name, body)
+    return await call.service.catalogue.retried_once(attempt)
+
+
+async def _altered(call: Call, name: str, body: StreamPatchBody) -> Response:
+    """Return the answer to a change of the declaration in force. Raises StaleDeclarationError if that has changed."""
+    service = call.service
+    before = await stream_record(call, name)
+    if_match = call.header("if-match")
+    if if_match is not None and not is_listed(stream_tag(before.schema), if_match):
+        raise PreconditionFailedError(
+            "The stream is declared otherwise than If-Match says. Read it again, and decide anew."
+        )
+    schema = patched_schema(before.schema, body)
+    submitted = await service.submission.submit(
+        Alter(before.stream_id, schema, declared=before.schema),
+        deadline_s=service.settings.register_deadline_s,
+    )
+    service.catalogue.forget(name)
+    record = await stream_record(call, name)
+    (described,) = await described_streams(call, [record])
+    return json_answer(
+        {**described, "seq": submitted.seq},
+        status=200 if submitted.applied else 202,
+        headers={"ETag": stream_tag(record.schema), "Psoup-Seq": str(submitted.seq)},
+    )
+
+
+_CHANGED: Final = Shown(
+    "The stream.",
+    StreamChanged,
+    headers={
+        "ETag": "Tag of the declaration, for If-Match.",
+        "Psoup-Seq": "Position of the change.",
+    },
+)
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    *streams.ENDPOINTS,
+    Endpoint(
+        "PATCH",
+        "/v1/streams/{name}",
+        "change_stream",
+        "Change what a stream keeps",
+        patch_stream,
+        {200: _CHANGED, 202: _CHANGED},
+        ADMIN,
+        body=json_body(StreamPatchBody),
+        problems=("not-found", "precondition-failed"),
+        headers=(_IF_MATCH,),
+        rate="register",
+        changes=True,
+    ),
+)

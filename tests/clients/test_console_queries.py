@@ -1,0 +1,174 @@
+"""Queries in the console: charts, drafts and names, the past, why a row is there, what is copied and what it costs."""
+
+import json
+import re
+import subprocess
+
+from tests.clients.desk import NEEDS, cells, run, shows, standing, url, write
+from tests.patience import wait_until
+
+pytestmark = list(NEEDS)
+
+
+def test_a_chart_survives_edits_of_its_query(desk):
+    """What it draws stands in the URL: another condition, and it draws the same column."""
+    desk.declare("drawn", ("ts", "timestamp"), ("room", "string"), ("noise", "float64"))
+    rows = [
+        {"ts": f"2026-01-05T10:{n:02}:00Z", "room": f"lab {n % 2}", "noise": 60 + n}
+        for n in range(30)
+    ]
+    desk.call("POST", "/v1/streams/drawn/rows", rows)
+    page = desk.open("/console?" + "sql=" + AVERAGES.format(least=0).replace(" ", "+"))
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("link", name="Chart").click()
+    page.get_by_label("Draw").select_option("quietest")
+    page.locator(".plot canvas").wait_for()
+    legend = page.locator(".u-legend")
+    wait_until(
+        lambda: {"lab 0", "lab 1"} <= set(re.findall(r"lab \d", legend.inner_text())), "two lines"
+    )
+    write(page, AVERAGES.format(least=70))
+    run(page)
+    assert shows(page, "Draft")
+    wait_until(lambda: "least" not in url(page) and "70" in url(page), "the other query is shown")
+    page.locator(".plot canvas").wait_for()
+    assert "quietest" == page.get_by_label("Draw").input_value()
+    assert "y=quietest" in url(page)
+    assert "quietest" not in page.locator("figcaption").inner_text()
+
+
+AVERAGES = (
+    "SELECT room, AVG(noise) AS mean, MIN(noise) AS quietest FROM drawn WHERE noise > {least} GROUP BY room"
+    " BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
+)
+
+
+def test_a_link_alone_registers_nothing(desk):
+    """Its text is shown, and run by whoever wants to; one's own draft is there again when the page is loaded anew."""
+    desk.declare("linked", ("ts", "timestamp"), ("n", "int64"))
+    before = desk.call("GET", "/v1/status")["queries"]
+    page = desk.open("/console?sql=SELECT+n+FROM+linked")
+    assert shows(page, "Run the query to see its answer")
+    assert before == desk.call("GET", "/v1/status")["queries"]
+    page.get_by_role("button", name="Run").click()
+    assert shows(page, "0 rows")
+    assert before + 1 == desk.call("GET", "/v1/status")["queries"]
+    page.reload()
+    assert shows(page, "Draft", "0 rows")
+    standing(desk, before + 1, "the draft of before is gone")
+    write(page, "SELECT n FROM linked WHERE n > 1")
+    run(page)
+    wait_until(lambda: "n+%3E+1" in url(page), "the other text is shown")
+    standing(desk, before + 1, "the other draft is gone")
+    page.go_back()
+    wait_until(lambda: "n+%3E+1" not in url(page), "the text of before is shown")
+    assert shows(page, "Draft", "0 rows")
+    page.close()
+    standing(desk, before, "nothing is left")
+
+
+def test_parameters_get_their_values_below_the_text(desk):
+    """A number is a number and a text a text; a page that is loaded anew has them again."""
+    desk.declare("given", ("ts", "timestamp"), ("n", "int64"), ("s", "string"))
+    rows = [{"ts": "2026-01-05T10:00:00Z", "n": n, "s": "x"} for n in (1, 2, 3)]
+    desk.call("POST", "/v1/streams/given/rows", rows)
+    page = desk.open("/console")
+    write(page, "SELECT n FROM given WHERE n > :min AND s = :word")
+    page.get_by_label(":min").fill("1")
+    page.get_by_label(":word").fill("x")
+    run(page)
+    assert shows(page, "2 rows")
+    page.reload()
+    assert shows(page, "Draft", "2 rows")
+    assert "1" == page.get_by_label(":min").input_value()
+    page.get_by_label(":min").fill("2")
+    run(page)
+    assert shows(page, "1 row")
+
+
+def test_playing_the_past_ends_in_the_present(desk):
+    """Play begins at the oldest instant and moves on by itself; pressed again it stays where it is."""
+    desk.declare("played", ("ts", "timestamp"), ("n", "int64"))
+    rows = [{"ts": f"2026-01-05T10:00:{n:02}Z", "n": n} for n in range(60)]
+    desk.call("POST", "/v1/streams/played/rows", rows)
+    query = desk.register("SELECT n FROM played BEGIN (NOW - INTERVAL '5' SECOND) END (NOW)")
+    page = desk.open(f"/console?q={query}&sort=n")
+    assert shows(page, "6 rows")
+    page.get_by_label("Play the past").click()
+    wait_until(
+        lambda: "now=" in url(page) and cells(page) and int(cells(page)[0]) < 50, "it has begun"
+    )
+    page.locator("tr.entered").first.wait_for()
+    page.get_by_label("Pause").click()
+    stays = url(page)
+    assert int(cells(page)[0]) < 55
+    page.wait_for_timeout(300)
+    assert stays == url(page)
+    page.get_by_role("button", name="Back to now").click()
+    wait_until(lambda: "54" == cells(page)[0], "it is live again")
+
+
+def test_a_name_that_is_taken_is_replaced_when_one_says_so(desk):
+    """Under the same handle, so that whoever follows it sees the new answer."""
+    desk.declare("saved", ("ts", "timestamp"), ("n", "int64"))
+    desk.call(
+        "POST",
+        "/v1/streams/saved/rows",
+        [{"ts": "2026-01-05T10:00:00Z", "n": n} for n in (1, 2, 3)],
+    )
+    query = desk.register("SELECT n FROM saved", name="numbers")
+    other = desk.open("/console?name=numbers")
+    assert shows(other, "3 rows")
+    page = desk.open("/console?name=numbers")
+    assert shows(page, "3 rows")
+    write(page, "SELECT n FROM saved WHERE n > 1")
+    assert shows(page, "the answer below is that of the text before")
+    page.keyboard.press("Control+s")
+    assert "numbers" == page.get_by_label("Name").input_value()
+    page.keyboard.press("Enter")
+    assert shows(page, "Another query has this name. Replace it?")
+    page.get_by_role("button", name="Replace").click()
+    assert shows(page, "2 rows")
+    assert shows(other, "2 rows")
+    (named,) = desk.call("GET", "/v1/queries?name=numbers")["queries"]
+    assert (query, "SELECT n FROM saved WHERE n > 1") == (named["id"], named["canonical"])
+
+
+def test_what_is_copied_runs(desk):
+    """The rows as CSV, the link, and a program for the shell that gives the answer that is shown."""
+    desk.declare("copied", ("ts", "timestamp"), ("s", "string"))
+    desk.call("POST", "/v1/streams/copied/rows", [{"ts": "2026-01-05T10:00:00Z", "s": "it's"}])
+    query = desk.register("SELECT s FROM copied WHERE s = 'it''s'")
+    page = desk.open(f"/console?q={query}", permissions=["clipboard-read", "clipboard-write"])
+    assert shows(page, "it's")
+    copied = {}
+    for what in ("curl", "Link to this view", "Rows as CSV"):
+        page.locator("summary").click()
+        page.get_by_role("button", name=what).click()
+        page.locator("summary", has_text="Copied").wait_for()
+        copied[what] = page.evaluate("navigator.clipboard.readText()")
+    assert url(page) == copied["Link to this view"]
+    assert "s\nit's\n" == copied["Rows as CSV"]
+    shell = ["bash", "-e"]
+    done = subprocess.run(
+        shell, input=copied["curl"], capture_output=True, text=True, check=True, timeout=90
+    )
+    registered, answer = (
+        json.loads(part) for part in re.split(r"(?<=\})(?=\{\"query\")", done.stdout)
+    )
+    assert "SELECT s FROM copied WHERE s = 'it''s'" == registered["canonical"]
+    assert (query, "it's") == (answer["query"], answer["rows"][0]["s"])
+
+
+def test_what_costs_most(desk):
+    """The largest first, by each measure, and each is a link to its query."""
+    desk.declare("costly", ("n", "int64"), time=None)
+    query = desk.register("SELECT n FROM costly", name="all numbers")
+    for _ in range(3):
+        desk.call("GET", f"/v1/queries/{query}/results")
+    page = desk.open("/console?top=bytes")
+    page.get_by_role("link", name="invocations").click()
+    row = page.locator(".costs li").filter(has_text="all numbers")
+    assert int(row.locator(".figure").inner_text()) >= 3
+    row.get_by_role("link").click()
+    page.get_by_role("heading", name="all numbers").wait_for()

@@ -1,0 +1,58 @@
+"""The Dockerfile as its linter sees it, and what its last stage runs, run here: a user of no rights, and its folder."""
+
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house.deployment import DOCKERFILE, dockerfile
+
+PROGRAMS = ("groupadd", "useradd", "install")
+
+
+def commands() -> list[list[str]]:
+    """Return the commands of the last stage, each as its words."""
+    instructions = dockerfile()
+    last = max(at for at, (name, _) in enumerate(instructions) if name == "FROM")
+    runs = [arguments for name, arguments in instructions[last:] if name == "RUN"]
+    return [shlex.split(command) for run in runs for command in run.split("&&")]
+
+
+def test_last_stage_runs_what_is_tried_here():
+    """Three commands, each once: one more would not be tried."""
+    assert list(PROGRAMS) == [command[0] for command in commands()]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to be root: users and owners are made")
+def test_last_stage_makes_a_user_and_its_folder(tmp_path: Path):
+    """In files of the test's own: the ids of USER, no shell, no home but /data, which nobody else enters."""
+    if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
+        pytest.skip(f"needs {missing}, as Debian has them")
+    (tmp_path / "etc").mkdir()
+    for name in ("passwd", "group", "shadow", "gshadow"):
+        (tmp_path / "etc" / name).touch()
+    for program, *arguments in commands():
+        words = [word.replace("/data", f"{tmp_path}/data") for word in arguments]
+        if program != "install":
+            words = ["--prefix", str(tmp_path), *arguments]
+        subprocess.run([program, *words], check=True, capture_output=True)
+    ids = next(arguments for name, arguments in reversed(dockerfile()) if name == "USER")
+    (user,) = (tmp_path / "etc" / "passwd").read_text().splitlines()
+    name, _, user_id, group_id, _, home, shell = user.split(":")
+    assert ("psoup", ids, "/data") == (name, f"{user_id}:{group_id}", home)
+    assert shell.endswith("/nologin")
+    folder = (tmp_path / "data").stat()
+    assert (ids, 0o700) == (f"{folder.st_uid}:{folder.st_gid}", stat.S_IMODE(folder.st_mode))
+
+
+def test_dockerfile_is_what_its_linter_wants():
+    """Hadolint finds nothing, where it is installed."""
+    hadolint = shutil.which("hadolint")
+    if hadolint is None:
+        pytest.skip("hadolint is not installed here: the Dockerfile was not linted")
+    done = subprocess.run([hadolint, str(DOCKERFILE)], capture_output=True, text=True, check=False)
+    assert (0, "") == (done.returncode, done.stdout)
