@@ -36,13 +36,12 @@ def serve_http(url: str, token: str | None, listener: socket.socket, names: Sequ
     request has to bring a key of the service, as `Authorization: Bearer`: the server's own is not lent to strangers.
 
     Args:
-        url: of the service.
-        token: the server's own key, for requests that bring none.
+        url: of the service, well-formed.
+        token: the server's own key, for requests that bring none; well-formed.
         listener: listens.
         names: hosts that requests may name, besides loopback's.
 
     Raises:
-        AddressError: `url` or `token` is malformed.
         DefinitionError: there are names, and the service asks nobody for a key.
         ServiceUnreachableError: there are names, and whether the service asks for keys cannot be found out.
     """

@@ -19,8 +19,7 @@ _ALONE: Final = "psoup mcp waits for a host on standard input; docs/agents.md sa
 def serve_stdio(url: str, token: str | None) -> None:
     """Serve until standard input ends. Nothing but messages of the protocol goes to standard output.
 
-    Raises:
-        AddressError: `url` or `token` is malformed.
+    `url` and `token` are well-formed.
     """
     asyncio.run(_serve(url, token))
 

@@ -59,6 +59,15 @@ def test_a_name_takes_http(psoup):
     assert "--http" in psoup("mcp", "--allow-host", "agents.example.com", code=2).output
 
 
+@pytest.mark.parametrize(
+    "wrong", [("--url", "nowhere"), ("--token", "two words"), ("--http", "0", "--url", "nowhere")]
+)
+def test_an_address_or_a_key_that_cannot_be_is_told(psoup, wrong):
+    """Before anything is served."""
+    said = psoup("mcp", *wrong, code=2).output
+    assert "expected" in said
+
+
 def test_a_service_without_keys_is_not_shared(psoup):
     """Whoever reached the server could do everything."""
     shared = ("mcp", "--http", "0", "--allow-host", "agents.example.com")

@@ -72,6 +72,7 @@ def test_service_takes_a_file_and_shows_its_documentation(psoup):
         assert scripts
         for script in scripts:
             assert 200 == httpx2.get(f"{url}{script}", timeout=WAIT_S).status_code
+        assert httpx2.get(f"{url}/llms.txt", timeout=WAIT_S).text.startswith("# psoup\n")
     psoup.run("fsck", "--data", "kept")
 
 

@@ -8,6 +8,7 @@ from psoup.app.connection.listening import listen, url_of
 from psoup.app.errors import ListenError
 from psoup.app.operate.interrupts import Terminated
 from psoup.app.settings import Settings, is_loopback
+from psoup.client.address import checked_token, checked_url
 from psoup.client.errors import DefinitionError
 
 HOST_DEFAULT = "127.0.0.1"
@@ -17,9 +18,12 @@ def serve(http: str | None, names: Sequence[str], *, url: str, token: str | None
     """Serve until the process is asked to end, or its standard input ends.
 
     Raises:
+        AddressError: `url` or `token` is malformed.
         DefinitionError: `http` is no address, or strangers could use the service, or read keys on their way.
-        PsoupError: as `serve_http` and `serve_stdio`.
+        ServiceUnreachableError: as `serve_http`.
     """
+    checked_url(url)
+    checked_token(token or "")
     wrong = [name for name in names if not name or set(name) & set("/:*")]
     if wrong:
         raise DefinitionError(
