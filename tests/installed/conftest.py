@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PathDistribution, distribution
 from pathlib import Path
 
@@ -76,11 +76,11 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def spark_environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the same with the extra `spark`."""
-    return _environment(wheel, tmp_path_factory.mktemp("spark"), extra="spark")
+    """Return the same with the extras `spark` and `mcp`, which modules of psoup's import."""
+    return _environment(wheel, tmp_path_factory.mktemp("spark"), "spark", "mcp")
 
 
-def _environment(wheel: Path, folder: Path, extra: str = "") -> Path:
+def _environment(wheel: Path, folder: Path, *extras: str) -> Path:
     """Make an environment in `folder`: the wheel is installed, and what it requires is linked to that of the tests."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (packages,) = folder.glob("lib/python*/site-packages")
@@ -88,7 +88,7 @@ def _environment(wheel: Path, folder: Path, extra: str = "") -> Path:
     assert "dist/*.whl" == name
     _pip("--python", str(folder), *options, str(wheel), folder=folder)
     (metadata,) = packages.glob("psoup-*.dist-info")
-    for needed in _required(PathDistribution(metadata).requires or [], extra):
+    for needed in _required(PathDistribution(metadata).requires or [], extras):
         for top in {Path(*path.parts[:1]) for path in distribution(needed).files or []}:
             source = Path(str(distribution(needed).locate_file(top)))
             if ".." not in top.parts and not (packages / top).exists():
@@ -97,10 +97,10 @@ def _environment(wheel: Path, folder: Path, extra: str = "") -> Path:
     return folder
 
 
-def _required(requirements: Iterable[str], extra: str) -> set[str]:
+def _required(requirements: Iterable[str], extras: Sequence[str]) -> set[str]:
     """Return the names of what is installed for requirements, and for theirs in turn."""
     found: set[str] = set()
-    wanted = [(Requirement(one), extra) for one in requirements]
+    wanted = [(Requirement(one), extra) for one in requirements for extra in ("", *extras)]
     while wanted:
         requirement, its_extra = wanted.pop()
         name = canonicalize_name(requirement.name)
