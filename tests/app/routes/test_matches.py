@@ -58,7 +58,6 @@ async def test_match_follows_what_comes_and_goes(api: Api):
 
 
 @pytest.mark.services
-@pytest.mark.services
 async def test_match_knows_a_query_by_what_it_was_replaced_with(api: Api):
     """Followed by the log, and compared where it is asked for the first time."""
     await api.declare()
@@ -69,6 +68,20 @@ async def test_match_knows_a_query_by_what_it_was_replaced_with(api: Api):
     replaced = await api.send("PUT", "/v1/queries/dear?replace=true", json=body)
     assert query_id == replaced.json()["id"]
     assert [[], [query_id]] == (await matched(api, row(0, px=41), row(0, px=1)))["matches"]
+
+
+@pytest.mark.services
+async def test_match_orders_by_registration_where_a_query_was_replaced(api: Api):
+    """A replacement keeps the place of its handle: before what was registered after it."""
+    await api.declare()
+    body = {"sql": "SELECT px FROM trades WHERE px > 40"}
+    first = (await api.send("PUT", "/v1/queries/dear", json=body)).json()["id"]
+    second = await api.register("SELECT px FROM trades WHERE px > 30")
+    assert [[first, second]] == (await matched(api, row(0, px=41)))["matches"]
+    body = {"sql": "SELECT px FROM trades WHERE px > 20"}
+    await api.send("PUT", "/v1/queries/dear?replace=true", json=body)
+    assert [[first, second]] == (await matched(api, row(0, px=41)))["matches"]
+    assert [[first]] == (await matched(api, row(0, px=41), limit=1))["matches"]
 
 
 async def test_match_compares_where_the_log_does_not_reach(api: Api, monkeypatch):
