@@ -108,6 +108,18 @@ async def test_keys_over_their_rate_of_rows_stage_no_more(keyed):
         assert refused.headers["ratelimit"].startswith('"rows";r=')
 
 
+@pytest.mark.parametrize("path", ["/v1/top", "/v1/streams/trades/sample"])
+async def test_keys_over_their_rate_of_invocations_ask_nothing_else(keyed, path):
+    """What reads all queries, or many rows, counts as an invocation."""
+    async with running(keyed) as api:
+        await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        assert 200 == (await api.get(path, headers=bearer("reader"))).status_code
+        fill_no_more(api)
+        api.app.state.context.rates.take("reader", "invoke", RATES["invoke"].burst)
+        refused = await api.get(path, headers=bearer("reader"))
+        assert_problem(refused, "rate-limited")
+
+
 @pytest.mark.parametrize(
     "headers", [{}, bearer(""), bearer("nobody"), {"Authorization": "Basic all"}]
 )
