@@ -79,3 +79,7 @@ SAMPLE_ROWS_DEFAULT: Final = 20
 """Latest rows of a stream where no number is asked for."""
 SAMPLE_ROWS_MAX: Final = 1_000
 """The same at most."""
+SAMPLE_BYTES_MAX: Final = 2_097_152
+"""About so many bytes of rows at most; one row may have more."""
+SAMPLE_LOOKED_AT_MAX: Final = 65_536
+"""Rows that are looked at for those that retention keeps: late ones may be gone already."""

@@ -53,6 +53,9 @@ NO_ENGINE: Final = "no-engine"
 DECODE_THREADS = 2
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
+MATCH_THREADS = (
+    1  # rows of one stream take turns anyhow: who waits for one takes no thread of the others
+)
 _SEND_LESS: Final = "Nothing was stored: send the same again, or less at once."
 _ASK_FOR_LESS: Final = (
     "Ask for less: a shorter window, count=only, fewer rows, a query that costs less; or ask again: hits that were"
@@ -71,6 +74,7 @@ class ServiceStatistics:
     decoding: WorkStatistics
     parsing: WorkStatistics
     answering: WorkStatistics
+    matching: WorkStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,7 @@ class Service:
         self.inventory = StoreLook(self._take_inventory)
         self.parsing = WorkPool("parse", threads=PARSE_THREADS, advice=_SEND_LESS)
         self.answering = WorkPool("answer", threads=ANSWER_THREADS, advice=_ASK_FOR_LESS)
+        self.matching = WorkPool("match", threads=MATCH_THREADS, advice=_ASK_FOR_LESS)
 
     async def start(self) -> None:
         """Begin to recover, and wait for it a while."""
@@ -174,6 +179,7 @@ class Service:
         await asyncio.to_thread(self.inventory.close)
         await asyncio.to_thread(self.parsing.close)
         await asyncio.to_thread(self.answering.close)
+        await asyncio.to_thread(self.matching.close)
 
     def forget(self) -> None:
         """Forget what is kept of a history that another one has followed. Any thread."""
@@ -298,6 +304,7 @@ class Service:
             decoding=self.decoding.statistics(),
             parsing=self.parsing.statistics(),
             answering=self.answering.statistics(),
+            matching=self.matching.statistics(),
         )
 
     def check(self) -> None:
@@ -316,6 +323,7 @@ class Service:
         self.inventory.check()
         self.parsing.check()
         self.answering.check()
+        self.matching.check()
         self.backend.check()
         self.throughput.check()
 

@@ -180,7 +180,8 @@ class StandingIndexes:
             bound = self._bound.bind(record.canonical, streams)
         except SqlError as error:
             raise StaleDeclarationError("A stream was declared anew meanwhile.") from error
-        queries.build(record.query_id, record.definition_seq, bound)
+        seq, defined_seq = record.seq, record.definition_seq
+        queries.build(record.query_id, bound, seq=seq, defined_seq=defined_seq)
 
 
 def _queries_of(operation: Operation) -> Sequence[QueryId]:

@@ -1,6 +1,7 @@
 """Which standing queries rows would hit, were they sent."""
 
 import functools
+import time
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,7 +24,9 @@ async def match_rows(call: Call) -> Response:
 
     async def attempt() -> Sequence[RowMatches]:
         declared = await declaration(call, call.path("name"))
-        return await call.answered(functools.partial(_matched, call, declared, body), latest=latest)
+        matched = functools.partial(_matched, call, declared, body)
+        left_s = latest - time.monotonic()
+        return await call.service.matching.run(matched, deadline_s=left_s, gone=call.gone)
 
     found = await call.service.catalogue.retried_once(attempt)
     return json_answer(

@@ -9,6 +9,7 @@ from typing import Final
 
 from starlette.responses import Response
 
+from psoup.app.admission.rates import RATES
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.batch_queries import LINES_PER_UNIT, SLICE
@@ -60,7 +61,8 @@ async def delete_queries(call: Call) -> Response:
     service = call.service
     latest = time.monotonic() + service.settings.register_deadline_s
     query_ids = await call.answered(functools.partial(_chosen, call), latest=latest)
-    units = math.ceil(len(query_ids) / LINES_PER_UNIT)
+    # However many there are, they cost no more than a key may ever have.
+    units = min(math.ceil(len(query_ids) / LINES_PER_UNIT), int(RATES["register"].burst))
     if units > 1:  # the first one was taken when the request was let in
         call.context.rates.take(call.caller.key_id, "register", units - 1)
     done: list[Submitted] = []

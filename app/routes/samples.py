@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from starlette.responses import Response
 
 from psoup.app.http.keys import READ
@@ -14,11 +15,14 @@ from psoup.app.routes.stream_names import found_stream
 from psoup.app.wire.models.samples import SampleAnswer, describe_sample
 from psoup.app.wire.parameters import Parameter, integer
 from psoup.engine import limits
+from psoup.engine.data.source import TupleSource
 from psoup.engine.errors import NO_STREAM, NotFoundError, PageExpiredError
 from psoup.engine.invoke import ATTEMPTS_MAX, retention_overtakes
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.tuples.schema import STREAM_NAME
 
+_FURTHER: Final = 8
+"""Where late rows are gone already, so many times as many are looked at."""
 SAMPLE_LIMIT: Final = Parameter(
     "limit",
     integer(least=1),
@@ -50,13 +54,27 @@ def _sampled(call: Call, name: str, limit: int) -> dict[str, object]:
 
 def _latest(call: Call, stream: StreamRecord, limit: int) -> dict[str, object]:
     """Return the latest rows that retention keeps of a stream. Raises PageExpiredError."""
-    rows = np.arange(max(stream.floor_row, stream.rows - limit), stream.rows)
     names = [column.name for column in stream.schema.columns]
-    tuples = call.service.backend.source.tuples(stream.stream_id, names, rows)
-    kept = np.ones(len(rows), dtype=np.bool_)
-    if stream.floor_us is not None:
-        kept = tuples.times >= stream.floor_us
-    return describe_sample(stream.schema, tuples, kept, count=stream.rows - stream.floor_row)
+    source = call.service.backend.source
+    tuples = source.tuples(stream.stream_id, names, _latest_rows(source, stream, limit))
+    return describe_sample(stream.schema, tuples, count=stream.rows - stream.floor_row)
+
+
+def _latest_rows(source: TupleSource, stream: StreamRecord, limit: int) -> NDArray[np.int64]:
+    """Return the latest rows that retention keeps, of so many as are looked at. Raises PageExpiredError."""
+    looked_at = limit
+    while True:
+        first = max(stream.floor_row, stream.rows - looked_at)
+        rows = np.arange(first, stream.rows)
+        if stream.floor_us is not None:
+            rows = rows[source.times(stream.stream_id, rows) >= stream.floor_us][-limit:]
+        if (
+            len(rows) == limit
+            or first == stream.floor_row
+            or looked_at >= limits.SAMPLE_LOOKED_AT_MAX
+        ):
+            return rows
+        looked_at = min(_FURTHER * looked_at, limits.SAMPLE_LOOKED_AT_MAX)
 
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (

@@ -13,6 +13,7 @@ from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.wire.models.queries import HANDLE_PATTERN
 from psoup.app.wire.parameters import Parameter, integer, one_of
 from psoup.engine import limits
+from psoup.engine.checkpoint import checkpoint
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.results.hits import ClauseId
 
@@ -71,6 +72,7 @@ def _largest(call: Call, by: str, most: int) -> list[dict[str, object]]:
     counts = {ClauseId(one.clause_id): one for one in call.service.backend.figures().clauses}
     sharing: dict[ClauseId, list[QueryRecord]] = {}
     for query in call.service.results.queries():
+        checkpoint()
         sharing.setdefault(query.clause_id, []).append(query)
     candidates = [
         one for i, some in sharing.items() if i in counts or by == INVOKES for one in some
@@ -110,6 +112,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         {200: Shown("The largest queries, the largest first.", TopAnswer)},
         READ,
         parameters=(_BY, _LIMIT),
+        rate="invoke",
         from_memory=True,
     ),
 )

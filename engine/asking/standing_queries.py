@@ -49,7 +49,7 @@ class _Entry:
     def __init__(self, slots: tuple[Slot, ...]) -> None:
         self.slots = slots
         self.queries: dict[QueryId, Seq] = {}
-        """In the order of their registration."""
+        """By the position of their registration, in its order."""
 
 
 class StandingQueries:
@@ -63,6 +63,7 @@ class StandingQueries:
         self._free: list[int] = []
         self._numbers: dict[Sides, int] = {}
         self._sides: dict[QueryId, Sides] = {}
+        self._defined: dict[QueryId, Seq] = {}
         self._counts = np.zeros(1, dtype=np.int64)
         self._first = np.zeros(1, dtype=np.int64)
         self._harvest = Harvest()
@@ -72,13 +73,17 @@ class StandingQueries:
         return len(self._sides)
 
     def __iter__(self) -> Iterator[tuple[QueryId, Seq]]:
-        """Yield the queries, each with the position of its registration."""
-        for entry in self._entries:
-            if entry is not None:
-                yield from entry.queries.items()
+        """Yield the queries, each with the position of its definition."""
+        yield from self._defined.items()
 
-    def build(self, query_id: QueryId, seq: Seq, bound: BoundQuery) -> None:
+    def build(self, query_id: QueryId, bound: BoundQuery, *, seq: Seq, defined_seq: Seq) -> None:
         """Keep a query; what its handle stood for before goes.
+
+        Args:
+            query_id: its handle.
+            bound: its definition.
+            seq: the position of its registration, by which hits are ordered.
+            defined_seq: the position of its definition: later than `seq` where it was replaced.
 
         Cost: O(factors); of a query that asks what others do, O(1).
         """
@@ -94,6 +99,7 @@ class StandingQueries:
         if not is_latest:
             entry.queries = dict(sorted(entry.queries.items(), key=lambda pair: pair[1]))
         self._sides[query_id] = sides
+        self._defined[query_id] = defined_seq
         self._count(number, entry)
 
     def evict(self, query_id: QueryId) -> None:
@@ -101,6 +107,7 @@ class StandingQueries:
         sides = self._sides.pop(query_id, None)
         if sides is None:
             return
+        del self._defined[query_id]
         number = self._numbers[sides]
         entry = self._entries[number]
         assert entry is not None, "a number has its entry"
@@ -141,6 +148,7 @@ class StandingQueries:
         assert sorted([*kept, *self._free]) == list(range(len(self._entries)))
         assert sorted(self._numbers.values()) == sorted(kept)
         assert {query_id for one in kept.values() for query_id in one.queries} == set(self._sides)
+        assert set(self._defined) == set(self._sides), "what is kept has a definition"
         assert sum(len(one.slots) for one in kept.values()) == len(self._clauses.slots)
         for number, entry in kept.items():
             seqs = list(entry.queries.values())

@@ -30,6 +30,8 @@ _INSTEAD: Final = (
     "rows of its window when it is invoked"
 )
 PREFIX: Final = "q_"
+_NO_UTF_8: Final = "\ufffd"
+"""What a path has in the place of bytes that are not UTF-8: two names may become one by it."""
 _NO_SINGLE_VALUES: Final[Mapping[type, str]] = {list: "an array", dict: "an object"}
 HANDLE_PATTERN: Final = handle_pattern(PREFIX)
 
@@ -128,10 +130,12 @@ def named_body(name: str, definition: QueryDefinition) -> QueryBody:
     """Return a definition with the name that it is put under.
 
     Raises:
-        InvalidFieldError: the name cannot be one, or looks like a handle.
+        InvalidFieldError: the name cannot be one, was no UTF-8 in the path, or looks like a handle.
     """
     if not name.isprintable() or len(name) > limits.QUERY_NAME_LENGTH_MAX:
         reason = f"has to be 1 to {limits.QUERY_NAME_LENGTH_MAX} printable characters"
+    elif _NO_UTF_8 in name:
+        reason = "has bytes that are not UTF-8, or U+FFFD, which stands for such"
     elif is_handle(PREFIX, name):
         reason = "is the handle of a query: PUT takes a name"
     else:

@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
 from psoup.app.wire.answers.cells import Ids
 from psoup.app.wire.answers.encoding import RowSet, json_rows
 from psoup.app.wire.models.queries import OutputAnswer
+from psoup.engine import limits
 from psoup.engine.data.source import Tuples
 from psoup.engine.tuples.schema import StreamSchema
 
@@ -22,16 +22,20 @@ class SampleAnswer(BaseModel):
     count: int = Field(description="Rows that the stream holds.")
 
 
-def describe_sample(
-    schema: StreamSchema, tuples: Tuples, kept: NDArray[np.bool_], *, count: int
-) -> dict[str, object]:
-    """Return the members of `SampleAnswer`: of these tuples those that are `kept`."""
-    tuples = tuples.take(np.flatnonzero(kept))
-    columns = [(one.name, tuples.columns[one.name]) for one in schema.columns]
-    rows = RowSet((("_id", Ids(tuples.tuple_ids)), *columns), len(tuples.times))
+def describe_sample(schema: StreamSchema, tuples: Tuples, *, count: int) -> dict[str, object]:
+    """Return the members of `SampleAnswer`: the last of these tuples, as many as an answer may hold."""
+    rows = _rows(schema, tuples)
+    while rows.length > 1 and (size := rows.estimate_bytes()) > limits.SAMPLE_BYTES_MAX:
+        fitting = min(rows.length * limits.SAMPLE_BYTES_MAX // size, rows.length - 1)
+        rows = _rows(schema, tuples.take(np.arange(len(tuples.times))[-max(1, fitting) :]))
     return {
         "stream": schema.name,
         "columns": [{"name": one.name, "type": one.type.value} for one in schema.columns],
         "rows": json_rows(rows),
         "count": count,
     }
+
+
+def _rows(schema: StreamSchema, tuples: Tuples) -> RowSet:
+    columns = [(one.name, tuples.columns[one.name]) for one in schema.columns]
+    return RowSet((("_id", Ids(tuples.tuple_ids)), *columns), len(tuples.times))

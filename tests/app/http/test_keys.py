@@ -10,6 +10,7 @@ import pytest
 from psoup.app.admission.rates import RATES, Rates
 from psoup.app.errors import RateLimitedError, SettingError
 from psoup.app.http.keys import load_keys
+from psoup.app.routes import query_changes
 from psoup.app.settings import check_settings
 from tests.app.support import SETTINGS, STREAM, assert_problem, fill_no_more, row, running
 
@@ -106,6 +107,39 @@ async def test_keys_over_their_rate_of_rows_stage_no_more(keyed):
         refused = await api.send("POST", path, json=[row()] * 99_999, headers=bearer("feeder"))
         assert_problem(refused, "rate-limited")
         assert refused.headers["ratelimit"].startswith('"rows";r=')
+
+
+async def test_keys_remove_more_queries_than_their_burst_by_one_label(keyed, monkeypatch):
+    """A removal takes the whole burst at most: else no wait would ever be long enough."""
+    monkeypatch.setattr(query_changes, "LINES_PER_UNIT", 1)
+    async with running(keyed) as api:
+        await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        count = int(RATES["register"].burst) + 10
+        line = {"sql": "SELECT px FROM trades WHERE px > 40", "labels": {"user": "42"}}
+        answer = await api.send(
+            "POST",
+            "/v1/batch/queries",
+            content="\n".join([json.dumps(line)] * count).encode(),
+            headers={**bearer("all"), "Content-Type": "application/x-ndjson"},
+        )
+        assert 200 == answer.status_code, answer.text
+        fill_no_more(api)
+        path = "/v1/queries?label=user:42"
+        removed = await api.send("DELETE", path, headers=bearer("all"))
+        assert {"deleted": count} == removed.json()
+        assert_problem(await api.send("DELETE", path, headers=bearer("all")), "rate-limited")
+
+
+@pytest.mark.parametrize("path", ["/v1/top", "/v1/streams/trades/sample"])
+async def test_keys_over_their_rate_of_invocations_ask_nothing_else(keyed, path):
+    """What reads all queries, or many rows, counts as an invocation."""
+    async with running(keyed) as api:
+        await api.send("PUT", "/v1/streams/trades", json=STREAM, headers=bearer("all"))
+        assert 200 == (await api.get(path, headers=bearer("reader"))).status_code
+        fill_no_more(api)
+        api.app.state.context.rates.take("reader", "invoke", RATES["invoke"].burst)
+        refused = await api.get(path, headers=bearer("reader"))
+        assert_problem(refused, "rate-limited")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """Which standing queries rows hit, over HTTP: kept up with registrations and removals, and storing nothing."""
 
+import threading
 from typing import Any
 
+import anyio
 import pytest
 
+from psoup.app.backend.service import ANSWER_THREADS
 from psoup.engine import limits
 from tests.app.support import WINDOW, Api, assert_problem, row
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +62,6 @@ async def test_match_follows_what_comes_and_goes(api: Api):
 
 
 @pytest.mark.services
-@pytest.mark.services
 async def test_match_knows_a_query_by_what_it_was_replaced_with(api: Api):
     """Followed by the log, and compared where it is asked for the first time."""
     await api.declare()
@@ -69,6 +72,20 @@ async def test_match_knows_a_query_by_what_it_was_replaced_with(api: Api):
     replaced = await api.send("PUT", "/v1/queries/dear?replace=true", json=body)
     assert query_id == replaced.json()["id"]
     assert [[], [query_id]] == (await matched(api, row(0, px=41), row(0, px=1)))["matches"]
+
+
+@pytest.mark.services
+async def test_match_orders_by_registration_where_a_query_was_replaced(api: Api):
+    """A replacement keeps the place of its handle: before what was registered after it."""
+    await api.declare()
+    body = {"sql": "SELECT px FROM trades WHERE px > 40"}
+    first = (await api.send("PUT", "/v1/queries/dear", json=body)).json()["id"]
+    second = await api.register("SELECT px FROM trades WHERE px > 30")
+    assert [[first, second]] == (await matched(api, row(0, px=41)))["matches"]
+    body = {"sql": "SELECT px FROM trades WHERE px > 20"}
+    await api.send("PUT", "/v1/queries/dear?replace=true", json=body)
+    assert [[first, second]] == (await matched(api, row(0, px=41)))["matches"]
+    assert [[first]] == (await matched(api, row(0, px=41), limit=1))["matches"]
 
 
 async def test_match_compares_where_the_log_does_not_reach(api: Api, monkeypatch):
@@ -147,3 +164,26 @@ async def test_indexes_kept_are_bounded(api: Api, monkeypatch):
         assert [[ids[name]]] == (await matched(api, row(0), name=name))["matches"]
     statistics = api.service.standing.statistics()
     assert (2, 4) == (statistics.streams, statistics.compared)
+
+
+async def test_matches_that_take_long_hold_up_no_other_answer(api: Api, monkeypatch):
+    """However many of them there are: invocations have threads of their own."""
+    await api.declare()
+    query_id = await api.register("SELECT px FROM trades WHERE px > 40")
+    begun, released = threading.Event(), threading.Event()
+
+    def matches(*_: object, **__: object) -> list[object]:
+        begun.set()
+        assert released.wait(WAIT_S)
+        return []
+
+    monkeypatch.setattr(api.service.standing, "matches", matches)
+    try:
+        async with anyio.create_task_group() as asked:
+            for _ in range(2 * ANSWER_THREADS):
+                asked.start_soon(matched, api, row(0, px=41))
+            await anyio.to_thread.run_sync(begun.wait, WAIT_S)
+            assert 200 == (await api.get(f"/v1/queries/{query_id}/results")).status_code
+            released.set()
+    finally:
+        released.set()

@@ -38,6 +38,31 @@ async def test_sample_is_of_rows_that_retention_keeps(api: Api):
     assert ["11"] == [one["_id"] for one in kept]
 
 
+@pytest.mark.services
+async def test_sample_finds_what_is_kept_before_late_rows_that_are_gone(api: Api):
+    """Rows that came too late for retention take no place of those that are held."""
+    await api.declare(retention={"time": "10s"})
+    await api.rows([row(i) for i in range(60, 65)])
+    await api.rows([row(i) for i in range(40)])
+    found = (await api.get("/v1/streams/trades/sample", params={"limit": "3"})).json()
+    assert ["3", "4", "5"] == [one["_id"] for one in found["rows"]]
+
+
+@pytest.mark.services
+async def test_sample_of_long_rows_is_cut_to_the_newest(api: Api, monkeypatch):
+    """Rows have up to 32 KiB each; one of them is shown in any case."""
+    await api.declare()
+    await api.rows([row(i, sym="x" * 1_000) for i in range(20)])
+    monkeypatch.setattr(limits, "SAMPLE_BYTES_MAX", 5_000)
+    answer = await api.get("/v1/streams/trades/sample")
+    ids = [one["_id"] for one in answer.json()["rows"]]
+    assert ids == [str(i) for i in range(21 - len(ids), 21)]
+    assert 3 <= len(ids) <= 5
+    monkeypatch.setattr(limits, "SAMPLE_BYTES_MAX", 1)
+    (last,) = (await api.get("/v1/streams/trades/sample")).json()["rows"]
+    assert "20" == last["_id"]
+
+
 async def test_sample_is_bounded(api: Api, monkeypatch):
     """A larger limit is clipped; one that is none is refused; so are streams that are not declared."""
     await api.declare()
