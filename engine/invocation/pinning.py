@@ -30,7 +30,11 @@ def pinned(snapshot: Snapshot, request: Request) -> PagePosition | None:
     if position is not None or request.min_seq is not None:
         check_reached(snapshot, request)
     if position is not None:
-        if position.seq < snapshot.query.defined_seq or any(
+        if position.seq < snapshot.query.defined_seq:
+            raise PageExpiredError(
+                "The query has been replaced since this page was handed out. Invoke it again."
+            )
+        if any(
             oldest_row < stream.dropped_row
             for oldest_row, stream in zip(position.oldest_rows, streams, strict=True)
         ):
