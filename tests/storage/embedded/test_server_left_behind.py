@@ -42,18 +42,18 @@ def reaped(server: EmbeddedServer) -> None:
 def test_server_of_a_long_path_is_found_from_another_temporary_folder(tmp_path, monkeypatch):
     """Its socket lies where TMPDIR was then, and the folder says where that is."""
     data = tmp_path / ("long name " * 12)
-    for name in ("then", "now"):
+    for name in ("t", "n"):  # then and now, in few letters: the path of a socket has 107 bytes
         (tmp_path / name).mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "then"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     server = left_behind(data)
     pid = int(server.client.info("server")["process_id"])
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "now"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "n"))
     store = opened(data)
     assert pid == process_id(store)
     store.close()
     reaped(server)
     store = opened(data)
-    assert [*(tmp_path / "now").glob("psoup-*/*.sock")], "a server of its own has its socket here"
+    assert [*(tmp_path / "n").glob("psoup-*/*.sock")], "a server of its own has its socket here"
     store.close()
 
 
