@@ -227,11 +227,11 @@ async def test_urls_and_headers_over_their_limits_are_refused(api: Api):
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
-        ("PATCH", "/v1/streams/s", "DELETE, GET, HEAD, PUT"),
-        ("DELETE", "/v1/queries", "GET, HEAD, POST"),
+        ("POST", "/v1/streams/s", "DELETE, GET, HEAD, PATCH, PUT"),
+        ("PUT", "/v1/queries", "DELETE, GET, HEAD, POST"),
         ("GET", "/v1/streams/s/rows", "POST"),
         ("POST", "/healthz", "GET, HEAD"),
-        ("OPTIONS", "/v1/queries", "GET, HEAD, POST"),
+        ("OPTIONS", "/v1/queries", "DELETE, GET, HEAD, POST"),
     ],
 )
 async def test_methods_that_do_not_exist_name_those_that_do(api: Api, method, path, allow):

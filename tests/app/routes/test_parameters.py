@@ -32,7 +32,8 @@ async def test_query_with_parameters_is_described_with_them_everywhere(api: Api)
     assert plain["canonical"] == body["canonical"]
     assert {"sql", "params"}.isdisjoint(plain)
     api.service.forget()
-    assert body == (await api.get(answer.headers["location"])).json()
+    described = (await api.get(answer.headers["location"])).json()
+    assert {**body, "plan": described["plan"]} == described
     listed = (await api.get("/v1/queries")).json()["queries"]
     assert [body, plain] == listed
 
