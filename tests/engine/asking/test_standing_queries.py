@@ -13,8 +13,8 @@ from psoup.engine.tuples.batch import Seq, TupleBatch, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests import strategies, strategies_join, strategies_sql, strategies_streams
-from tests.agreement.test_explanations import as_batch, streams_of
 from tests.agreement.test_left_joins import NUMBER, ON, ROWS, WHERE
+from tests.engine.asking.test_explanations import as_batch, streams_of
 from tests.engine.batches import schema_keeping
 from tests.reference_values import Row
 from tests.world import World, record_batch
