@@ -121,7 +121,7 @@ def test_why_a_row_is_there_and_why_another_is_not(desk):
         "SELECT ts, sym, px FROM asked WHERE sym = 'ACME' AND px > 40 BEGIN (NOW - 10) END (NOW)"
     )
     page = desk.open(f"/console?q={query}")
-    page.locator(".rows td").first.wait_for()
+    page.locator(".rows tbody td").first.wait_for()
     page.locator(".rows").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
