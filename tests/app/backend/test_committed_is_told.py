@@ -1,7 +1,6 @@
 """What was committed is never answered as if it had not been, whatever else is busy or goes on meanwhile."""
 
 import asyncio
-import dataclasses
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,8 +19,6 @@ from tests.patience import WAIT_S
 from tests.world import World
 
 pytestmark = pytest.mark.anyio
-
-HASTY = dataclasses.replace(SETTINGS, invoke_deadline_s=0.2, register_deadline_s=0.2)
 
 
 @asynccontextmanager
@@ -59,7 +56,7 @@ async def batch(api: Api, lines: list[dict[str, object]]) -> list[int]:
 
 async def test_rows_committed_while_all_threads_answer_are_told_so():
     """Whoever is refused sends again, and the rows would be there twice."""
-    async with running(HASTY) as api:
+    async with running(SETTINGS) as api:
         await api.declare()
         async with busy_after(api, "submit"):
             answer = await api.rows([row(0)])
@@ -68,7 +65,7 @@ async def test_rows_committed_while_all_threads_answer_are_told_so():
 
 async def test_batch_registered_while_all_threads_answer_is_told_so():
     """The same for queries without a name."""
-    async with running(HASTY) as api:
+    async with running(SETTINGS) as api:
         await api.declare()
         async with busy_after(api, "submit_many"):
             assert [201] * 3 == await batch(api, [{"sql": "SELECT px FROM trades"}] * 3)

@@ -34,6 +34,7 @@ async def held_back() -> AsyncIterator[tuple[Api, FaultyStore]]:
         await api.declare()
         await api.declare("other")
     async with running(QUICK, store=store) as api:
+        api.in_haste = True
         yield api, store
 
 

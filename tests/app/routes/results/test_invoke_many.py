@@ -199,6 +199,7 @@ async def test_invoke_of_a_query_being_filled_is_a_problem_beside_the_others():
     async with running(quick, store=store) as api:
         await api.declare()
         first = await api.register(SQL)
+        api.in_haste = True
         with store.waiting("log", "read"):
             late = (await api.send("POST", "/v1/queries", json={"sql": SQL})).json()
             assert "filling" == late["state"]
