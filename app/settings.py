@@ -6,20 +6,17 @@ else from its default. Numbers that protect the service have a hard ceiling as w
 
 import dataclasses
 import difflib
-import ipaddress
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from psoup.app.errors import SettingError
+from psoup.app.hosts import is_host, is_loopback
 from psoup.engine import limits
 from psoup.engine.store.address import StoreAddress, StoreUrlError, read_store_address
 
 ENVIRONMENT_PREFIX: Final = "PSOUP_"
-_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
-"""Of a host. No asterisk: a service that asks for keys is asked by any name anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +310,7 @@ def check_settings(settings: Settings) -> None:
                 raise SettingError(
                     f"{one.name} is {value}: expected {setting.unit} from {least} to {most}."
                 )
-    wrong = [name for name in settings.hosts if not (_NAME.fullmatch(name) or _is_address(name))]
+    wrong = [name for name in settings.hosts if not is_host(name)]
     if wrong:
         raise SettingError(
             f"hosts has {wrong[0]!r}: expected names or addresses without scheme and port, with commas."
@@ -372,29 +369,3 @@ def shared_store(settings: Settings) -> str:
             " Give redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, the same to all of them."
         )
     return url
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def is_any_address(host: str) -> bool:
-    """Return whether `host` stands for every address of this machine."""
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return not host
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

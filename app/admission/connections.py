@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from psoup.app.errors import RateLimitedError
-from psoup.app.settings import Settings, is_loopback
+from psoup.app.hosts import is_loopback
+from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
 

@@ -13,8 +13,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from psoup.app.errors import ForeignHostError, ForeignOriginError
+from psoup.app.hosts import is_any_address, is_loopback
 from psoup.app.http.edge import Scope
-from psoup.app.settings import Settings, is_any_address, is_loopback
+from psoup.app.settings import Settings
 
 _READS: Final = ("GET", "HEAD", "OPTIONS", "QUERY")
 _PORTS: Final = {"http": 80, "https": 443}

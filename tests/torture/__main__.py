@@ -68,6 +68,8 @@ def main() -> int:
     console = Console(highlight=False)
     seed = Random().getrandbits(32) if given.seed is None else given.seed
     names = given.scenario or list(SCENARIOS)
+    if given.keep is not None:
+        given.keep.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="psoup-torture-", dir=given.keep))
     console.print(f"seed {seed}, {given.minutes:g} minutes, {len(names)} scenarios, in {folder}")
     reports = []

@@ -18,13 +18,8 @@ from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import windows_of
 from psoup.engine.tuples.schema import ColumnType, StreamId
-from tests.reference import (
-    Answer,
-    OutOfRangeError,
-    Reference,
-    ReferenceStream,
-    decoded,
-)
+from tests.reference import Answer, OutOfRangeError, Reference
+from tests.reference_streams import ReferenceStream, decoded
 from tests.reference_values import holds, value_of
 from tests.reference_windows import bounds
 from tests.torture.history import History, digest

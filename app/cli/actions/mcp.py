@@ -6,8 +6,9 @@ from psoup.agents.over_http import PATH, serve_http
 from psoup.agents.over_stdio import serve_stdio
 from psoup.app.connection.listening import listen, url_of
 from psoup.app.errors import ListenError
+from psoup.app.hosts import is_loopback
 from psoup.app.operate.interrupts import Terminated
-from psoup.app.settings import Settings, is_loopback
+from psoup.app.settings import Settings
 from psoup.client.address import checked_token, checked_url
 from psoup.client.errors import DefinitionError
 
