@@ -1,11 +1,14 @@
 """The site: every page is on it, each link leads somewhere, nothing comes from another host, and it fits a phone."""
 
+import contextlib
 import functools
 import http.server
 import re
 import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 
@@ -107,6 +110,31 @@ def test_nothing_of_the_site_comes_from_another_host(site: Path):
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: none is on PATH")
 def test_pages_fit_a_phone_and_ask_nobody_else(site: Path):
     """No page is wider than its window, every picture is there, the search finds, and no request leaves the site."""
+    asked: list[str] = []
+    with browsing(site) as (browser, address):
+        for width in WIDTHS:
+            tab = browser.new_page(viewport={"width": width, "height": 900})
+            tab.on("request", lambda request: asked.append(request.url))
+            for name in LOOKED_AT:
+                tab.goto(f"{address}/{name}.html")
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
+                assert [] == tab.evaluate(
+                    "[...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src)"
+                )
+            tab.close()
+        tab = browser.new_page()
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(f"{address}/index.html")
+        tab.locator("button.md-search__button").first.click()
+        tab.keyboard.type("hop")
+        tab.get_by_text("Windows that hop").first.wait_for()
+    assert len(asked) > len(LOOKED_AT)
+    assert [] == [url for url in asked if not url.startswith((address, "data:"))]
+
+
+@contextlib.contextmanager
+def browsing(site: Path) -> Iterator[tuple[Any, str]]:
+    """Yield a browser, and the address at which the site is served meanwhile."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright: the extra `dev`"
     )
@@ -116,36 +144,14 @@ def test_pages_fit_a_phone_and_ask_nobody_else(site: Path):
         thread.start()
         try:
             with playwright.sync_playwright() as driver:
-                look(driver, f"http://127.0.0.1:{server.server_port}")
+                browser = driver.chromium.launch(
+                    executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+                )
+                yield browser, f"http://127.0.0.1:{server.server_port}"
+                browser.close()
         finally:
             server.shutdown()
             thread.join()
-
-
-def look(driver, address):
-    browser = driver.chromium.launch(
-        executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-    )
-    asked = []
-    for width in WIDTHS:
-        tab = browser.new_page(viewport={"width": width, "height": 900})
-        tab.on("request", lambda request: asked.append(request.url))
-        for name in LOOKED_AT:
-            tab.goto(f"{address}/{name}.html")
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
-            assert [] == tab.evaluate(
-                "[...document.images].filter((one) => one.complete && !one.naturalWidth).map((one) => one.src)"
-            )
-        tab.close()
-    tab = browser.new_page()
-    tab.on("request", lambda request: asked.append(request.url))
-    tab.goto(f"{address}/index.html")
-    tab.locator("button.md-search__button").first.click()
-    tab.keyboard.type("hop")
-    tab.get_by_text("Windows that hop").first.wait_for()
-    browser.close()
-    assert len(asked) > len(LOOKED_AT)
-    assert [] == [url for url in asked if not url.startswith((address, "data:"))]
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
