@@ -2,7 +2,7 @@
 
 Read it in this order:
 
-- `errors`, `address`: errors on the client's side; the URL and the token of a service;
+- `errors`, `address`, `closing`: errors on the client's side; the URL and the token of a service; what is closed;
 - `messages`, `retrying`: a request and its answer, operations and what is repeated of them, all without I/O;
 - `operations`, `registrations`: the calls that every kind of client makes;
 - `transport`, `connection`, `async_connection`: what carries operations out;

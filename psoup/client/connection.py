@@ -1,14 +1,17 @@
 """`Connection`: carries operations out, one after the other. All requests of a program that waits go here."""
 
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx2
 
 from psoup.client.address import checked_url
+from psoup.client.closing import Closing
 from psoup.client.messages import (
     EVENT_STREAM,
     Answer,
@@ -33,7 +36,7 @@ T = TypeVar("T")
 N = TypeVar("N")
 
 
-class Connection:
+class Connection(Closing):
     """Sends requests to a psoup service at a URL. Use it as a context manager: it holds connections.
 
     Several threads may use it.
@@ -58,19 +61,6 @@ class Connection:
         self.sleep = sleep
         self._attempts = Attempts(self.url, self.policy)
         self.http = httpx2.Client(transport=transport, **settings(self.url, token))
-
-    def __enter__(self) -> Self:
-        """Return self."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connections."""
-        self.close()
 
     def close(self) -> None:
         """Close the connections. Twice does nothing more."""

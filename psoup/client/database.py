@@ -5,12 +5,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
 from psoup.client import operations
+from psoup.client.closing import Closing
 from psoup.client.columns import Columns, definition
 from psoup.client.connection import Connection
 from psoup.client.errors import DefinitionError
@@ -57,7 +56,7 @@ def is_url(target: str | Path) -> bool:
     return isinstance(target, str) and "://" in target
 
 
-class Database:
+class Database(Closing):
     """The streams and queries of a service. Use it as a context manager; several threads may use it at once."""
 
     def __init__(
@@ -82,19 +81,6 @@ class Database:
         self._own = own
         self._writer = writer or Writer()
         self._turns = Turns()
-
-    def __enter__(self) -> Self:
-        """Return self."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the database."""
-        self.close()
 
     def __repr__(self) -> str:
         """Return where the service is."""

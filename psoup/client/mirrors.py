@@ -6,11 +6,11 @@
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from psoup.client.closing import Closing
 from psoup.client.columns import answer_schema
 from psoup.client.connection import Connection
 from psoup.client.errors import MirrorError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Copy:
+class Copy(Closing):
     """What a file holds of a query. It asks nothing: rows are those of the last answer, but for those that have left.
 
     Of queries whose NOW is the server's clock, rows leave by the local clock, whose distance from the service's was
@@ -139,19 +139,6 @@ class Mirror(Copy):
         super().__init__(file, pace=pace)
         self._connection = connection
         self._owned = owned
-
-    def __enter__(self) -> Self:
-        """Return self."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
 
     def refresh(self) -> Change | None:
         """Ask what has changed, after a minute or a year, write it, and return it.
