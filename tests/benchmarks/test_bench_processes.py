@@ -3,7 +3,6 @@
 import http.server
 import json
 import socket
-import threading
 
 import pytest
 
@@ -17,6 +16,7 @@ from benchmarks import (
 )
 from benchmarks.bench import Size, measure, missing
 from benchmarks.load import Asked, Load, digest_of
+from tests.serving import served
 
 BODY = {"now": "n", "window": {}, "count": 1, "complete_from": None, "rows": [{"_id": "1"}]}
 
@@ -47,12 +47,8 @@ class Answers(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def port():
     """Yield where `Answers` answers."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    with served(Answers) as address:
+        yield int(address.rpartition(":")[2])
 
 
 def test_load_asks_as_often_as_it_is_told(port):

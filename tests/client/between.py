@@ -7,9 +7,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 from urllib.parse import urlsplit
+
+from tests.serving import served
 
 LATE_S = 0.02
 TIMEOUT_S = 60.0
@@ -112,13 +114,5 @@ def bad_proxy(upstream: str, rng: random.Random) -> Iterator[Proxy]:
     """Yield a proxy before the service at `upstream`; `url` is where it listens."""
     proxy = Proxy(upstream, rng)
     handler = type("Handler", (_Handler,), {"proxy": proxy})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        proxy.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(handler) as proxy.url:
+        yield proxy

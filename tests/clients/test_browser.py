@@ -3,7 +3,6 @@
 import functools
 import http.server
 import shutil
-import threading
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.app.support import SETTINGS
 from tests.clients import nodes
 from tests.clients.desk import CHROMIUM
 from tests.patience import wait_until
+from tests.serving import served
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: the extra `dev`")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: none is on PATH")
@@ -87,10 +87,7 @@ def site(tmp_path_factory):
     (folder / "page.html").write_text(PAGE, encoding="utf-8")
     shutil.copy(nodes.CLIENT / "example.html", folder)
     handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        pages = f"http://127.0.0.1:{server.server_port}"
+    with served(handler) as pages:
         settings = replace(SETTINGS, cors_origins=(pages,))
         with (
             served_application(settings) as (address, _),
@@ -100,8 +97,6 @@ def site(tmp_path_factory):
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
             yield Site(browser, pages, f"http://{address[0]}:{address[1]}")
             browser.close()
-        server.shutdown()
-        thread.join()
 
 
 def shows(tab, *rows):

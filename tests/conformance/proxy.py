@@ -3,12 +3,13 @@
 import contextlib
 import http.client
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
+
+from tests.serving import served
 
 FAULTS = ("refused", "lost", "cut", "late", "doubled", "stripped", "stale", "failed", "none")
 LATE_S = 0.02
@@ -86,13 +87,5 @@ def bad_line(upstream: str, rng: random.Random) -> Iterator[Line]:
     """Yield a proxy before the service at `upstream`; `url` is where it listens."""
     line = Line(upstream, rng)
     handler = type("Handler", (_Handler,), {"line": line})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        line.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield line
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(handler) as line.url:
+        yield line

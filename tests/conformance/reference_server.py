@@ -7,9 +7,8 @@ import base64
 import contextlib
 import json
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,6 +16,7 @@ from conformance.generate import KINDS, START, drawn
 from conformance.model import BEFORE_ALL, Query, Service, Shown, Stand, Stream
 from conformance.situations import strange_cursors
 from conformance.windows import EVER, instant
+from tests.serving import served
 
 GEN = 7
 NAME = re.compile(r"\b(world_[0-9a-f]+)_([ab])\b")
@@ -259,12 +259,5 @@ class _Handler(BaseHTTPRequestHandler):
 def reference_server(reference: Reference) -> Iterator[str]:
     """Yield the address of a server."""
     handler = type("Handler", (_Handler,), {"reference": reference})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(handler) as url:
+        yield url

@@ -5,7 +5,6 @@ import functools
 import http.server
 import re
 import shutil
-import threading
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 from tests.docs import website
 from tests.house import tree
+from tests.serving import served
 
 pytest.importorskip("zensical", reason="needs zensical: the extra `docs`")
 CHROMIUM = next(
@@ -139,19 +139,12 @@ def browsing(site: Path) -> Iterator[tuple[Any, str]]:
         "playwright.sync_api", reason="needs playwright: the extra `dev`"
     )
     handler = functools.partial(Quiet, directory=str(site / "html"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            with playwright.sync_playwright() as driver:
-                browser = driver.chromium.launch(
-                    executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-                )
-                yield browser, f"http://127.0.0.1:{server.server_port}"
-                browser.close()
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(handler) as address, playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield browser, address
+        browser.close()
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
