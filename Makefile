@@ -50,7 +50,8 @@ demo-spark: $(VENV)/.installed-spark ## files through Spark into psoup and back,
 	@$(BIN)/psoup pipeline demo
 
 test: $(VENV)/.installed-dev $(CONSOLE) ## run the whole suite and measure the branches that its examples cover
-	@$(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
+	@# Bytecode is kept whatever the environment says: all test processes, and those they start, import the same files.
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
 		--cov --cov-report=term --cov-fail-under=$(strip $(COVERAGE_MIN))
 
 check: $(VENV)/.installed-dev ## lint, format, types and imports: what has to be clean before a commit

@@ -11,12 +11,33 @@ from http.server import BaseHTTPRequestHandler
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+import psoup
+from tests.patience import WAIT_S
 from tests.serving import served
 
 LATE_S = 0.02
 TIMEOUT_S = 60.0
 CHUNK = 512
+BRISKER = 20
+"""How many times shorter pauses behind the proxy are than those of a program."""
 HOP_BY_HOP = frozenset({"connection", "transfer-encoding", "content-length", "host", "keep-alive"})
+
+
+class Brisk(psoup.RetryPolicy):
+    """The pauses of a program between two attempts, drawn as ever, but short."""
+
+    __slots__ = ()
+
+    def pause_s(self, attempt: int, asked_s: float = 0.0) -> float:
+        return super().pause_s(attempt, asked_s) / BRISKER
+
+
+BRISK = Brisk(budget_s=WAIT_S, from_the_start=True)
+
+
+def brisk_sleep(seconds: float) -> None:
+    """Sleep for a short while where a program sleeps for so long."""
+    time.sleep(seconds / BRISKER)
 
 
 class Proxy:
@@ -31,14 +52,20 @@ class Proxy:
         self.streams = 0
         self.url = ""
         self._rng = rng
+        self._dealt: list[str] = []
         self._lock = threading.Lock()
 
     def fault(self) -> str:
-        """Draw what happens to a request."""
+        """Draw what happens to a request: of each fourteen in a bad time, every fault to two."""
         with self._lock:
-            drawn = "none" if self.is_good else self._rng.choice(self.FAULTS)
+            drawn = "none" if self.is_good else self._deal()
             self.done[drawn] += 1
             return drawn
+
+    def _deal(self) -> str:
+        if not self._dealt:
+            self._dealt = self._rng.sample(self.FAULTS, counts=[2] * len(self.FAULTS), k=14)
+        return self._dealt.pop()
 
     def length(self) -> int:
         """Draw how many bytes of a stream come through before it is cut."""

@@ -22,10 +22,9 @@ from psoup.client.rows import BATCH_BYTES, BATCH_ROWS, batches
 from psoup.client.writers import Writer
 from psoup.engine.clock import ManualClock
 from tests.children import child
-from tests.client.between import bad_proxy
+from tests.client.between import BRISK, bad_proxy
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 
-PATIENT = psoup.RetryPolicy(budget_s=WAIT_S, from_the_start=True)
 COLUMNS = [{"name": "n", "type": "int64"}]
 FORK_S = 20.0
 
@@ -40,7 +39,7 @@ def test_rows_sent_through_a_proxy_that_cuts_and_doubles_are_stored_once(memory_
     """Whatever is lost on its way there or back, or comes twice."""
     with (
         bad_proxy(memory_url, random.Random(1)) as proxy,
-        psoup.connect(proxy.url, retry=PATIENT) as db,
+        psoup.connect(proxy.url, retry=BRISK) as db,
     ):
         stream = db.stream("s", {"n": "int64"})
         for n in range(30):
@@ -53,7 +52,7 @@ def test_the_same_awaited(memory_url):
     """Tasks that append at once do not make each other's versions late."""
 
     async def run(url):
-        async with await psoup.aconnect(url, retry=PATIENT) as db:
+        async with await psoup.aconnect(url, retry=BRISK) as db:
             stream = await db.stream("s", {"n": "int64"})
             await asyncio.gather(*(stream.append({"n": n}) for n in range(25)))
 
@@ -111,7 +110,7 @@ def test_service_killed_between_append_and_answer_stores_the_rows_once(tmp_path,
     life.start()
     try:
         assert ready.wait(WAIT_S)
-        with psoup.connect(url, retry=PATIENT) as db:
+        with psoup.connect(url, retry=BRISK) as db:
             stream = db.stream("s", {"n": "int64"})
             for n in range(40):
                 stream.append([{"n": n}])

@@ -18,7 +18,7 @@ from psoup.client.connection import Connection
 from psoup.client.events import Event, EventReader
 from psoup.client.following import Follower, Pace
 from psoup.client.rule import Held
-from tests.client.between import bad_proxy
+from tests.client.between import bad_proxy, brisk_sleep
 from tests.patience import WAIT_S
 
 FAST = Pace(
@@ -154,7 +154,7 @@ class Reader:
 
     def _read(self):
         url, query_id, by = self._args
-        with Connection(url) as connection:
+        with Connection(url, sleep=brisk_sleep) as connection:
             follower = Follower(url, query_id, Held(), pace=FAST)
             if by == "polls":
                 follower._polls_until_s = float("inf")
@@ -280,11 +280,11 @@ def followed(script, held=None, *, most=1_000, pace=None):
 
 @pytest.mark.parametrize("how", ["quick", "silent"])
 def test_streams_that_end_quickly_three_times_give_way_to_polls_and_come_again(how):
-    """So do those that say nothing. The polls have ten minutes."""
+    """So do those that say nothing. The polls have ten minutes: 1,500 of them here."""
 
     def answer(kind, _):
         if kind == "results":
-            return httpx2.Response(200, json=envelope(reset=False))
+            return httpx2.Response(200, json=envelope(reset=False, poll_after_ms=400))
         if how == "silent":
             raise httpx2.ReadTimeout("nothing was heard")
         return httpx2.Response(
@@ -298,7 +298,7 @@ def test_streams_that_end_quickly_three_times_give_way_to_polls_and_come_again(h
     assert ["events"] * 3 + ["results"] == kinds[:4]
     script = Script(answer)
     with pytest.raises(KeyboardInterrupt):
-        list(followed(script, most=20_000))
+        list(followed(script, most=2_000))
     assert script.asked["events"] > 3
     assert script.asked["results"] > 100 * 3
 

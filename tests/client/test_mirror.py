@@ -23,11 +23,9 @@ from psoup.client.mirrors import Mirror
 from psoup.client.rule import Held
 from psoup.engine.clock import ManualClock
 from tests.children import child
-from tests.client.between import bad_proxy
+from tests.client.between import BRISK, bad_proxy
 from tests.client.test_following import COLUMNS, QUERIES, declare, row
-from tests.patience import WAIT_S
 
-PATIENT = psoup.RetryPolicy(budget_s=WAIT_S, from_the_start=True)
 KEEPER = """
 import sys, psoup
 mirror = psoup.open_mirror(sys.argv[1], sys.argv[2])
@@ -143,7 +141,7 @@ def test_mirror_through_a_bad_line_is_right_whenever_it_is_good(memory_url, tmp_
         mirrors = [
             {
                 name: Mirror(
-                    part(tmp_path / "m", proxy.url, query), Connection(proxy.url, retry=PATIENT)
+                    part(tmp_path / "m", proxy.url, query), Connection(proxy.url, retry=BRISK)
                 )
                 for name, query in queries.items()
             }

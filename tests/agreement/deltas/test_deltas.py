@@ -9,23 +9,28 @@ from tests.agreement.deltas.partial_world import PartialWorld, with_small_units
 from tests.agreement.deltas.row_window_world import RowWindowWorld
 
 WORLDS, TOGETHER = 120, 20
+FIRST = [
+    pytest.param(first, marks=[pytest.mark.slow] if first >= 2 * TOGETHER else [])
+    for first in range(0, WORLDS, TOGETHER)
+]
+"""Where each twenty worlds begin; those behind the first forty are played by `make torture`."""
 
 
-@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+@pytest.mark.parametrize("first", FIRST)
 def test_clients_of_deltas_have_the_window_oracle_naive_twin(first):
     """Whatever arrives, leaves, is dropped, is lost or crosses on the way; each kind of answer is given."""
     worlds = [play(seed) for seed in range(first, first + TOGETHER)]
     assert {"delta", "keep", "removed", "reset", "unchanged"} == set(counts(worlds))
 
 
-@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+@pytest.mark.parametrize("first", FIRST)
 def test_clients_of_groups_and_orders_have_what_a_full_answer_holds_oracle_naive_twin(first):
     """So do those of groups, with HAVING or without, of rows in an order of their own, and of the first of either."""
     worlds = [play(seed, of=GroupWorld) for seed in range(first, first + TOGETHER)]
     assert {"delta", "removed", "reset", "unchanged"} <= set(counts(worlds))
 
 
-@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+@pytest.mark.parametrize("first", FIRST)
 def test_clients_of_groups_through_partials_have_what_a_full_answer_holds_oracle_naive_twin(
     first, monkeypatch
 ):
@@ -36,7 +41,7 @@ def test_clients_of_groups_through_partials_have_what_a_full_answer_holds_oracle
     assert sum(world.units > 0 for world in worlds if isinstance(world, PartialWorld)) > 5
 
 
-@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+@pytest.mark.parametrize("first", FIRST)
 def test_clients_of_row_windows_have_what_a_full_answer_holds_oracle_naive_twin(first):
     """So do those of the newest rows, of a stream or of each partition, alone, joined, grouped, ordered and limited."""
     worlds = [play(seed, of=RowWindowWorld) for seed in range(first, first + TOGETHER)]
@@ -46,7 +51,7 @@ def test_clients_of_row_windows_have_what_a_full_answer_holds_oracle_naive_twin(
     )  # later pages count as delta
 
 
-@pytest.mark.parametrize("first", range(0, WORLDS, TOGETHER))
+@pytest.mark.parametrize("first", FIRST)
 def test_clients_of_left_joins_have_what_a_full_answer_holds_oracle_naive_twin(first):
     """So do those of tuples beside their partners, or beside NULLs while none of these is visible."""
     worlds = [play(seed, of=LeftJoinWorld) for seed in range(first, first + TOGETHER)]

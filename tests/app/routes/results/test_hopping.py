@@ -172,6 +172,16 @@ def test_wait_ends_at_the_hop_that_shows_a_row(here: Site, on: str):
     assert [1] == [one["qty"] for one in answer["rows"]]
     hop = answer["now"].split(".")[1]
     assert hop in {"000000Z", "500000Z"}
+
+
+@pytest.mark.services
+def test_wait_ends_at_the_hop_at_which_a_row_leaves(here: Site):
+    """By the server's clock as well, at the instant that the row's own answer has told."""
+    here.send("PUT", "/v1/streams/arriving", ARRIVING)
+    query = here.register("SELECT qty FROM arriving BEGIN (NOW - 5) END (NOW) EVERY 0.5")
+    first = here.results(query)
+    here.rows({"qty": 1}, name="arriving")
+    answer = here.results(query, cursor=first["cursor"], wait=50)
     left = here.results(query, cursor=answer["cursor"], wait=50, on="any")
     assert ([], 0) == (left["rows"], left["count"])
     assert left["now"] == answer["rows"][0]["_x"]
