@@ -15,7 +15,8 @@ from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 from psoup.pipeline.spark.sql.standing_query import ARRIVAL, ID, SparkQuery, agreeing, spark_query
 from psoup.pipeline.spark.sql.terms import TYPE_NAMES, name_sql
-from tests.reference import Answer, AnswerRow, ReferenceTuple
+from tests.reference import Answer, AnswerRow
+from tests.reference_streams import ReferenceTuple
 
 if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow, SparkSession

@@ -6,9 +6,7 @@ the binder: no columns, no SteMs, no stored hits, no numpy. Whatever differs fro
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-
-import pyarrow as pa
+from dataclasses import dataclass
 
 from psoup.engine.log.operation import (
     Alter,
@@ -28,50 +26,20 @@ from psoup.engine.query.factor import BooleanFactor
 from psoup.engine.query.values.expression import Value
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamId, StreamSchema
+from psoup.engine.tuples.schema import ClockKind, StreamId
 from tests.reference_left_join import alone_rows, passes
 from tests.reference_row_windows import Stretch, holds, stretches
 from tests.reference_shapes import ShapedRow, shaped
-from tests.reference_values import Row, factor_holds, sources_of
+from tests.reference_streams import (
+    ReferenceStream,
+    ReferenceTuple,
+    declare_otherwise,
+    declared,
+    decoded,
+    forget,
+)
+from tests.reference_values import factor_holds, sources_of
 from tests.reference_windows import Span, bounds, first_rounded, rounded
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceTuple:
-    """One tuple: its place in the stream, its id, its time, its values."""
-
-    row: int
-    tuple_id: int
-    time_us: int
-    values: Row
-
-
-@dataclass(slots=True)
-class ReferenceStream:
-    """A declared stream: everything ever sent to it, and the two floors of its retention."""
-
-    schema: StreamSchema
-    tuples: list[ReferenceTuple] = field(default_factory=list)
-    batches: list[list[ReferenceTuple]] = field(default_factory=list)
-    """The same tuples, by the operation that brought them; none is empty."""
-    high_water_us: int | None = None
-    floor_row: int = 0
-    floor_us: int | None = None
-
-    def retained(self) -> list[ReferenceTuple]:
-        """Return the tuples that retention has not let go, in the order they were sent."""
-        return [
-            one
-            for one in self.tuples
-            if one.row >= self.floor_row and (self.floor_us is None or one.time_us >= self.floor_us)
-        ]
-
-    def complete_from_us(self) -> int | None:
-        """Return the time from which nothing has been forgotten; None = nothing ever was."""
-        bounds = [one.time_us + 1 for one in self.tuples if one.row < self.floor_row]
-        if self.floor_us is not None:
-            bounds.append(self.floor_us)
-        return max(bounds, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +120,9 @@ class Reference:
         self.arrival_us = operation.arrival_us
         match operation.content:
             case Declare(schema=schema):
-                self.streams[StreamId(operation.seq)] = ReferenceStream(schema)
+                self.streams[StreamId(operation.seq)] = declared(schema)
             case Alter(stream_id=stream_id, schema=schema):
-                self.streams[stream_id].schema = schema
+                declare_otherwise(self.streams[stream_id], schema)
             case Drop(stream_id=stream_id, queries=queries):
                 del self.streams[stream_id]
                 for query_id in queries:
@@ -168,7 +136,7 @@ class Reference:
             case Tick():
                 pass
         for stream in self.streams.values():
-            _forget(stream, operation.arrival_us)
+            forget(stream, operation.arrival_us)
 
     def _register(self, operation: Operation, content: Register | Replace) -> None:
         query = content.query if isinstance(content, Replace) else content
@@ -338,63 +306,3 @@ def inside(one: ReferenceTuple, span: Span) -> bool:
     return (begin_us is None or begin_us <= one.time_us) and (
         end_us is None or one.time_us <= end_us
     )
-
-
-def decoded(schema: StreamSchema, body: bytes) -> list[Row]:
-    """Return the tuples of a logged batch as dicts; timestamps in microseconds."""
-    table = pa.ipc.open_stream(body).read_all()
-    cells = {}
-    for column in schema.columns:
-        array = table.column(column.name)
-        if column.type is ColumnType.TIMESTAMP:
-            array = array.cast(pa.int64())
-        cells[column.name] = array.to_pylist()
-    return [{name: listed[i] for name, listed in cells.items()} for i in range(table.num_rows)]
-
-
-VALUE_BYTES = {
-    ColumnType.INT64: 8,
-    ColumnType.FLOAT64: 8,
-    ColumnType.TIMESTAMP: 8,
-    ColumnType.BOOL: 1,
-    ColumnType.STRING: 4,
-}
-
-
-def value_bytes(schema: StreamSchema, rows: Iterable[Row]) -> int:
-    """Return what tuples count in `retention.bytes`: text also its UTF-8, a nullable value one more."""
-    total = 0
-    for row in rows:
-        for column in schema.columns:
-            value = row[column.name]
-            total += VALUE_BYTES[column.type] + column.nullable
-            total += len(value.encode()) if isinstance(value, str) else 0
-    return total
-
-
-def _forget(stream: ReferenceStream, arrival_us: int) -> None:
-    """Raise the two floors to where the declaration puts them at this operation.
-
-    Rows are forgotten one by one by their number and by their time, bytes batch by batch: the oldest
-    batch goes while it has no retained row, or while those that have one are too large together; the
-    newest is never too large.
-    """
-    kept = stream.schema.retention
-    by_server = stream.schema.clock is ClockKind.SERVER
-    now_us = arrival_us if by_server else stream.high_water_us
-    if kept.time_us is not None and now_us is not None:
-        floor_us = now_us - kept.time_us
-        stream.floor_us = floor_us if stream.floor_us is None else max(stream.floor_us, floor_us)
-    if kept.rows is not None:
-        stream.floor_row = max(stream.floor_row, len(stream.tuples) - kept.rows)
-    while batches := [batch for batch in stream.batches if batch[-1].row >= stream.floor_row]:
-        full = (
-            len(batches) > 1
-            and kept.bytes is not None
-            and kept.bytes
-            < sum(value_bytes(stream.schema, (one.values for one in batch)) for batch in batches)
-        )
-        late = stream.floor_us is not None and all(o.time_us < stream.floor_us for o in batches[0])
-        if not (late or full):
-            break
-        stream.floor_row = batches[0][-1].row + 1

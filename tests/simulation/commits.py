@@ -18,7 +18,7 @@ from psoup.engine.results.contract import Gen
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from tests.reference import decoded
+from tests.reference_streams import decoded
 from tests.reference_values import Row
 from tests.simulation import workload
 from tests.simulation.history import History

@@ -22,9 +22,8 @@ from tests.reference import (
     Answer,
     OutOfRangeError,
     Reference,
-    ReferenceStream,
-    decoded,
 )
+from tests.reference_streams import ReferenceStream, decoded
 from tests.reference_values import holds, value_of
 from tests.reference_windows import bounds
 from tests.torture.history import History, digest

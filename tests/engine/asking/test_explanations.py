@@ -18,7 +18,8 @@ from tests import strategies, strategies_join, strategies_sql, strategies_stream
 from tests.agreement.test_left_joins import NUMBER, ON, ROWS, SHOWN, WHERE, WINDOWS
 from tests.engine.batches import schema_keeping
 from tests.oracle_duckdb import DuckDbOracle
-from tests.reference import Reference, ReferenceStream
+from tests.reference import Reference
+from tests.reference_streams import ReferenceStream
 from tests.reference_values import Row
 from tests.world import World, record_batch
 
