@@ -23,12 +23,18 @@ from psoup.engine.log.operation import (
 from psoup.engine.results.contract import Checkpoint, Cut, Gen
 from psoup.engine.results.delta import Delta, merge
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Retention, StreamId
-from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
+from psoup.engine.tuples.schema import ClockKind, Retention, StreamId
+from tests.engine.batches import (
+    REQUIRED,
+    SCHEMA,
+    WIDE,
+    Operations,
+    body_of,
+    schema_keeping,
+    wide_rows,
+)
 from tests.engine.results.blocks import plain as plain_block, plain_pages
-from tests.world import record_batch
 
 STREAM = StreamId(1)
 BIG = "SELECT a FROM s WHERE a > 2"
@@ -227,16 +233,8 @@ def test_apply_drop_takes_queries_clauses_and_batches_along():
         Alter(StreamId(9), SCHEMA),
         Alter(STREAM, replace(SCHEMA, time=None, clock=ClockKind.SERVER)),
         Alter(STREAM, replace(SCHEMA, columns=SCHEMA.columns[:2])),
-        Alter(
-            STREAM, replace(SCHEMA, columns=(ColumnSchema("x", ColumnType.BOOL), *SCHEMA.columns))
-        ),
-        Alter(
-            STREAM,
-            replace(
-                SCHEMA,
-                columns=(*SCHEMA.columns, ColumnSchema("x", ColumnType.BOOL, nullable=False)),
-            ),
-        ),
+        Alter(STREAM, replace(SCHEMA, columns=WIDE.columns[::-1])),
+        Alter(STREAM, replace(SCHEMA, columns=(*SCHEMA.columns, REQUIRED))),
     ],
     ids=lambda content: type(content).__name__,
 )
@@ -299,21 +297,8 @@ def history(kept=None):
         op(register(11, "SELECT COUNT(more) FROM s WHERE a < 4", Materialize.COMPLETE)),
         op.rows(numbers(9_000, 2_000)),
         op(wide_rows(9_010, 5_000)),
-        op(Alter(STREAM, replace(WIDE, retention=Retention(rows=9_000)))),
         op(wide_rows(9_900, 5_000)),
     ]
-
-
-WIDE = replace(
-    SCHEMA,
-    columns=(*SCHEMA.columns, ColumnSchema("more", ColumnType.INT64)),
-    retention=Retention(rows=7_000),
-)
-
-
-def wide_rows(first, count):
-    rows = [{"ts": first + i, "a": i % 7, "t": "x", "more": i % 9 or None} for i in range(count)]
-    return Rows(STREAM, "s", count, encode_batch(record_batch(WIDE, rows)))
 
 
 KEPT = {

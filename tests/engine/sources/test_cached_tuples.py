@@ -23,6 +23,7 @@ from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from tests.engine.sources.growing_streams import CLAUSES, JOINS, Growing, begun
 from tests.patience import WAIT_S
+from tests.reference_values import Row
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -331,7 +332,7 @@ def test_cached_tuples_of_before_are_null_in_a_column_that_was_added():
         cached.check()
     assert loaded == cached.statistics().rows_loaded, "nothing was read again"
     world.alter(replace(schema, columns=(*schema.columns, ColumnSchema("last", ColumnType.BOOL))))
-    last = {
+    last: Row = {
         "ts": growing.at_us,
         "i": 1,
         "f": 0.5,
