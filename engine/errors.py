@@ -115,8 +115,7 @@ class InvalidFieldError(EngineError):
 
     def __init__(self, detail: str, *, errors: Sequence[tuple[str, str]]) -> None:
         """Keep (pointer, reason) pairs."""
-        listed = [{"pointer": pointer, "reason": reason} for pointer, reason in errors[:20]]
-        super().__init__(detail, errors=listed)
+        super().__init__(detail, errors=_listed(errors))
 
 
 class NotFoundError(EngineError):
@@ -129,6 +128,16 @@ class StreamDiffersError(EngineError):
     """A stream of that name exists with another definition; extra `diff`."""
 
     code = "stream-differs"
+
+
+class IncompatibleChangeError(EngineError):
+    """A stream that holds tuples cannot be declared so; `errors` as in InvalidFieldError."""
+
+    code = "incompatible-change"
+
+    def __init__(self, detail: str, *, errors: Sequence[tuple[str, str]]) -> None:
+        """Keep (pointer, reason) pairs."""
+        super().__init__(detail, errors=_listed(errors))
 
 
 class HasQueriesError(EngineError):
@@ -269,3 +278,7 @@ class IntegrityError(EngineError):
     """State and store disagree: a bug or damage. The engine stops and repairs nothing silently."""
 
     code = "integrity"
+
+
+def _listed(errors: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"pointer": pointer, "reason": reason} for pointer, reason in errors[:20]]

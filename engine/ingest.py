@@ -21,7 +21,7 @@ from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.batch import TupleBatch
-from psoup.engine.tuples.schema import StreamId, may_become
+from psoup.engine.tuples.schema import VALUE_BYTES, StreamId, altered
 
 
 def declare(state: State, draft: Draft, *, operation: Operation, content: Declare) -> None:
@@ -39,18 +39,17 @@ def declare(state: State, draft: Draft, *, operation: Operation, content: Declar
 
 
 def alter(state: State, draft: Draft, *, content: Alter) -> None:
-    """Declare a stream otherwise. What its retention drops by that goes with this operation.
+    """Declare a stream otherwise: an added column is NULL in all tuples held, and retention acts with this operation.
 
     Raises:
         NotFoundError: the stream is not in force.
         StreamDiffersError: the declarations differ in what cannot change.
     """
-    schema = content.schema
-    stream = stream_in_force(state, stream_id=content.stream_id, name=schema.name)
-    if not may_become(stream.record.schema, schema):
-        raise StreamDiffersError(
-            f"Stream {schema.name} cannot be declared so while it holds tuples."
-        )
+    name = content.schema.name
+    stream = stream_in_force(state, stream_id=content.stream_id, name=name)
+    schema = altered(stream.record.schema, content.schema)
+    if schema is None:
+        raise StreamDiffersError(f"Stream {name} cannot be declared so while it holds tuples.")
     stream.declare(schema)
     stream.record = replace(stream.record, schema=schema)
     draft.streams[content.stream_id] = stream.record
@@ -132,7 +131,7 @@ def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
     oldest_us = newest_us = times_us.item(0)
     if rows > 1:
         oldest_us, newest_us = int(times_us.min()), int(times_us.max())
-    size = rows * stream.row_bytes + text_bytes(batch)
+    size = batch_bytes(stream.row_bytes, batch)
     noted = BatchRecord(
         record.stream_id,
         batch.seq,
@@ -148,6 +147,16 @@ def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
     stream.record = record.grown(
         rows=rows, size=size, newest_us=newest_us, arrival_us=batch.arrival_us
     )
+
+
+def batch_bytes(row_bytes: int, batch: TupleBatch) -> int:
+    """Return what a batch counts in `retention.bytes`: `row_bytes` a row, texts, values of added columns."""
+    size = len(batch) * row_bytes + text_bytes(batch)
+    for at in range(-batch.schema.added, 0):
+        column = batch.columns[at]
+        there = len(batch) if column.valid is None else int(np.count_nonzero(column.valid))
+        size += there * (VALUE_BYTES[column.type] + 1)
+    return size
 
 
 def text_bytes(batch: TupleBatch) -> int:

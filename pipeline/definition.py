@@ -120,10 +120,38 @@ def definition_from(
     return definition_body(made, **{**kept, **named})
 
 
-def _column_option(given: str) -> dict[str, str]:
+def columns_to_add(
+    given: Sequence[str], *, unit: TimeUnit | None, alone: bool
+) -> list[dict[str, Any]]:
+    """Return the columns that `--add` names, `name:type` each.
+
+    Args:
+        given: the values of the option.
+        unit: unit of integers that are sent for those that are timestamps.
+        alone: whether no option stands beside it that says how a stream is declared.
+
+    Raises:
+        DefinitionError: one does not stand beside it, or a value or a type is none.
+    """
+    if not alone:
+        raise DefinitionError(
+            "--add gives columns to a stream that is there: of the options that declare one, --unit alone goes with it."
+        )
+    columns = [_column_option(text, "--add") for text in given]
+    return [
+        _column_body(
+            dataclasses.replace(
+                column, unit=unit if column.type is ColumnType.TIMESTAMP else column.unit
+            )
+        )
+        for column in columns_of({"columns": columns})
+    ]
+
+
+def _column_option(given: str, option: str = "--column") -> dict[str, str]:
     name, colon, kind = given.rpartition(":")
     if not (name and colon and kind):
-        raise DefinitionError(f"--column is {given!r}: expected name:type, such as ts:timestamp.")
+        raise DefinitionError(f"{option} is {given!r}: expected name:type, such as ts:timestamp.")
     return {"name": name, "type": kind.strip()}
 
 

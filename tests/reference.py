@@ -30,7 +30,14 @@ from psoup.engine.tuples.schema import ClockKind, StreamId
 from tests.reference_left_join import alone_rows, passes
 from tests.reference_row_windows import Stretch, holds, stretches
 from tests.reference_shapes import ShapedRow, shaped
-from tests.reference_streams import ReferenceStream, ReferenceTuple, decoded, forget
+from tests.reference_streams import (
+    ReferenceStream,
+    ReferenceTuple,
+    declare_otherwise,
+    declared,
+    decoded,
+    forget,
+)
 from tests.reference_values import factor_holds, sources_of
 from tests.reference_windows import Span, bounds, first_rounded, rounded
 
@@ -113,9 +120,9 @@ class Reference:
         self.arrival_us = operation.arrival_us
         match operation.content:
             case Declare(schema=schema):
-                self.streams[StreamId(operation.seq)] = ReferenceStream(schema)
+                self.streams[StreamId(operation.seq)] = declared(schema)
             case Alter(stream_id=stream_id, schema=schema):
-                self.streams[stream_id].schema = schema
+                declare_otherwise(self.streams[stream_id], schema)
             case Drop(stream_id=stream_id, queries=queries):
                 del self.streams[stream_id]
                 for query_id in queries:

@@ -1,7 +1,7 @@
-"""Streams as the naive twin keeps them: every tuple ever sent, and what retention has let go of them."""
+"""The streams of the naive twin: every tuple ever sent, what retention has let go, and what counts in its bounds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -24,6 +24,8 @@ class ReferenceStream:
     """A declared stream: everything ever sent to it, and the two floors of its retention."""
 
     schema: StreamSchema
+    first_columns: frozenset[str]
+    """Those it was declared with; the others were added."""
     tuples: list[ReferenceTuple] = field(default_factory=list)
     batches: list[list[ReferenceTuple]] = field(default_factory=list)
     """The same tuples, by the operation that brought them; none is empty."""
@@ -48,10 +50,13 @@ class ReferenceStream:
 
 
 def decoded(schema: StreamSchema, body: bytes) -> list[Row]:
-    """Return the tuples of a logged batch as dicts; timestamps in microseconds."""
+    """Return the tuples of a logged batch as dicts; timestamps in microseconds, None for columns it lacks."""
     table = pa.ipc.open_stream(body).read_all()
     cells = {}
     for column in schema.columns:
+        if column.name not in table.column_names:
+            cells[column.name] = [None] * table.num_rows
+            continue
         array = table.column(column.name)
         if column.type is ColumnType.TIMESTAMP:
             array = array.cast(pa.int64())
@@ -59,7 +64,7 @@ def decoded(schema: StreamSchema, body: bytes) -> list[Row]:
     return [{name: listed[i] for name, listed in cells.items()} for i in range(table.num_rows)]
 
 
-VALUE_BYTES = {
+_VALUE_BYTES = {
     ColumnType.INT64: 8,
     ColumnType.FLOAT64: 8,
     ColumnType.TIMESTAMP: 8,
@@ -68,13 +73,33 @@ VALUE_BYTES = {
 }
 
 
-def value_bytes(schema: StreamSchema, rows: Iterable[Row]) -> int:
-    """Return what tuples count in `retention.bytes`: text also its UTF-8, a nullable value one more."""
+def declared(schema: StreamSchema) -> ReferenceStream:
+    """Return a stream without tuples."""
+    return ReferenceStream(schema, frozenset(column.name for column in schema.columns))
+
+
+def declare_otherwise(stream: ReferenceStream, schema: StreamSchema) -> None:
+    """Let a stream keep more or less, and have more columns: None in the tuples there are."""
+    nulls = dict.fromkeys(column.name for column in schema.columns)
+    stream.batches = [
+        [replace(one, values={**nulls, **one.values}) for one in batch] for batch in stream.batches
+    ]
+    stream.tuples = [one for batch in stream.batches for one in batch]
+    stream.schema = schema
+
+
+def _value_bytes(stream: ReferenceStream, rows: Iterable[Row]) -> int:
+    """Return what tuples count in `retention.bytes`: text also its UTF-8, a nullable value one more.
+
+    A value of a column that was added counts where it is there.
+    """
     total = 0
     for row in rows:
-        for column in schema.columns:
+        for column in stream.schema.columns:
             value = row[column.name]
-            total += VALUE_BYTES[column.type] + column.nullable
+            if value is None and column.name not in stream.first_columns:
+                continue
+            total += _VALUE_BYTES[column.type] + column.nullable
             total += len(value.encode()) if isinstance(value, str) else 0
     return total
 
@@ -99,7 +124,7 @@ def forget(stream: ReferenceStream, arrival_us: int) -> None:
             len(batches) > 1
             and kept.bytes is not None
             and kept.bytes
-            < sum(value_bytes(stream.schema, (one.values for one in batch)) for batch in batches)
+            < sum(_value_bytes(stream, (one.values for one in batch)) for batch in batches)
         )
         late = stream.floor_us is not None and all(o.time_us < stream.floor_us for o in batches[0])
         if not (late or full):

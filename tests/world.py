@@ -8,6 +8,7 @@ gave it back, for the twin and for replays.
 import hashlib
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -128,10 +129,13 @@ class World:
         *,
         app: str | None = None,
         version: int = 0,
+        columns: int | None = None,
         fold: bool = True,
     ) -> Appended:
-        """Append a batch, under a producer's version where an app is given."""
+        """Append a batch, under a producer's version where an app is given; `columns`: the body has the first few."""
         stream_id, schema = self.streams[name]
+        if columns is not None:
+            schema = replace(schema, columns=schema.columns[:columns])
         txn = None if app is None else Txn(app, version, digest(rows))
         body = encode_batch(record_batch(schema, rows))
         return self.append_content(Rows(stream_id, name, len(rows), body, txn), fold=fold)

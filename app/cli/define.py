@@ -26,6 +26,10 @@ Column = Annotated[
         help="name:type, once for each column. Types: int64, float64, bool, string, timestamp.",
     ),
 ]
+Add = Annotated[
+    list[str] | None,
+    typer.Option(help="name:type of a column that a stream with rows gets, once for each."),
+]
 NotNull = Annotated[
     list[str] | None, typer.Option(help="A column of --column that allows no NULL.")
 ]
@@ -73,6 +77,7 @@ def declare(
     stream: Stream,
     *,
     column: Column = None,
+    add: Add = None,
     not_null: NotNull = None,
     schema: Schema = None,
     time: Time = None,
@@ -86,12 +91,18 @@ def declare(
     url: Url = URL_DEFAULT,
     token: Token = None,
 ) -> None:
-    """Declare a stream. The same declaration again changes nothing; another one is refused."""
-    from psoup.app.cli.actions.define import declare_stream
+    """Declare a stream. The same declaration again changes nothing; another one is refused. With --add: add columns."""
+    from psoup.app.cli.actions.define import add_columns, declare_stream
     from psoup.client.calls import PsoupClient
-    from psoup.pipeline.definition import definition_from
+    from psoup.pipeline.definition import columns_to_add, definition_from
 
     retention = {"rows": retention_rows, "time": retention_time, "bytes": retention_bytes}
+    if add:
+        declared = (column, not_null, schema, time, clock, future, *retention.values())
+        columns = columns_to_add(add, unit=unit, alone=not any(declared))
+        with PsoupClient(url, token=token) as service:
+            add_columns(service, stream, columns, output)
+        return
     definition = definition_from(
         column or (),
         schema,

@@ -95,6 +95,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "unsupported-media": ProblemType(415, "The body's media type or encoding is not taken here"),
     "foreign-host": ProblemType(421, "The Host is not one of this service's"),
     "invalid-field": ProblemType(422, "A member has a wrong type or value"),
+    "incompatible-change": ProblemType(422, "A stream that holds rows cannot become so"),
     "rows-rejected": ProblemType(422, "Rows do not fit their stream; nothing is stored"),
     "sql-syntax": ProblemType(422, "The query does not parse"),
     "unknown-stream": ProblemType(422, "There is no such stream"),

@@ -169,6 +169,12 @@ class InvalidFieldProblem(Problem):
     hint: str | None = Field(default=None, description="As of a query that is refused.")
 
 
+class IncompatibleChangeProblem(Problem):
+    """The stream cannot be changed so."""
+
+    errors: list[WrongField] = Field(description="The first 20 members that cannot be.")
+
+
 class WrongRow(BaseModel):
     """One value of one row that does not fit its column."""
 
@@ -263,6 +269,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "quota-exceeded": LimitProblem,
     "answer-too-large": LimitProblem,
     "invalid-field": InvalidFieldProblem,
+    "incompatible-change": IncompatibleChangeProblem,
     "rows-rejected": RowsProblem,
     "sql-syntax": SqlProblem,
     "unknown-stream": SqlProblem,

@@ -87,11 +87,11 @@ async def list_batches(call: Call) -> Response:
 
 async def get_batch(call: Call) -> Response:
     """Return one batch as it was sent, with ids, position and arrival time."""
-    record = await stream_record(call, call.path("name"))
-    text = call.path("seq")
+    name, text = call.path("name"), call.path("seq")
+    await stream_record(call, name)
     if not _SEQ.fullmatch(text):
         raise _no_batch()
-    fetch = functools.partial(_fetched, call, record, Seq(int(text)))
+    fetch = functools.partial(_fetched, call, name, Seq(int(text)))
     return await call.answered(fetch, latest=call.answered_by)
 
 
@@ -177,7 +177,7 @@ def _listed(call: Call, record: StreamRecord) -> Response:
     return json_answer(answer, headers=_headers(cut, cut.seq))
 
 
-def _fetched(call: Call, record: StreamRecord, seq: Seq) -> Response:
+def _fetched(call: Call, name: str, seq: Seq) -> Response:
     """Return one batch. Reads the store. Raises NotFoundError where it is none of the stream's, or is forgotten."""
     service = call.service
     cut = service.results.cut()
@@ -187,6 +187,8 @@ def _fetched(call: Call, record: StreamRecord, seq: Seq) -> Response:
         operation = next(service.store.log.read_at([seq]))
     except KeyError as error:
         raise _no_batch() from error
+    # Behind the cut: by then the stream has each column that the batch may have.
+    record = service.results.stream(name)
     _confirm(call, cut)
     content = operation.content
     if not isinstance(content, Rows) or content.stream_id != record.stream_id:

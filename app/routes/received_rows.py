@@ -13,7 +13,7 @@ from psoup.app.routes.stream_names import found_stream
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
 from psoup.app.wire.rows.warnings import row_warnings
 from psoup.engine import limits
-from psoup.engine.errors import NO_STREAM, NotFoundError
+from psoup.engine.errors import NO_STREAM, NotFoundError, RowsRejectedError
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.digest import digest_rows
 from psoup.engine.tuples.schema import STREAM_NAME
@@ -58,6 +58,7 @@ class ReceivedRows:
         self._media_type = media_type_of(call.header("content-type"))
         self.name = call.path("name")
         self._declared: Declaration | None = None
+        self._checked_against: Declaration | None = None
         self._body = b""
         self._charged = False
         self._begun = self._received = self._parsed = time.perf_counter()
@@ -86,7 +87,8 @@ class ReceivedRows:
     async def stored(self, store: Callable[[CheckedRows], Awaitable[Result]]) -> Result:
         """Return what `store` returns for the rows, checked.
 
-        Where it finds their declaration stale, they are checked against the one in force and stored once more.
+        Where it finds their declaration stale, or they are rejected by one that is not in force any more, they are
+        checked against the one in force and stored once more.
 
         Raises:
             RowsRejectedError, BadBodyError, BodyTooLargeError: as `check_rows`.
@@ -97,7 +99,13 @@ class ReceivedRows:
         async def attempt() -> Result:
             return await store(await self._checked())
 
-        return await self._call.service.catalogue.retried_once(attempt)
+        retried_once = self._call.service.catalogue.retried_once
+        try:
+            return await retried_once(attempt)
+        except RowsRejectedError:
+            if not await is_former(self._call, self._checked_against):
+                raise
+        return await retried_once(attempt)
 
     def timing(self, last: str) -> str:
         """Return the value of a Server-Timing header; `last` names what was done since the rows were checked."""
@@ -112,7 +120,7 @@ class ReceivedRows:
     async def _checked(self) -> CheckedRows:
         # Only an attempt that was stale looks again: what changed since is for the log to tell.
         found = self._declared or await declaration(self._call, self.name)
-        self._declared = None
+        self._declared, self._checked_against = None, found
         service = self._call.service
         work = functools.partial(
             check_rows,
@@ -183,6 +191,18 @@ async def declaration(call: Call, name: str) -> Declaration:
         functools.partial(found_stream, call, call.service.catalogue.stream, name),
         deadline_s=call.service.settings.invoke_deadline_s,
     )
+
+
+async def is_former(call: Call, checked_against: Declaration | None) -> bool:
+    """Return whether rows were checked against a declaration that is not in force any more, as is known here now.
+
+    Another process may have changed it: then the rows may fit. Raises NotFoundError where the stream is gone.
+    """
+    if checked_against is None:
+        return False
+    name = checked_against.schema.name
+    call.service.catalogue.forget(name)
+    return await declaration(call, name) != checked_against
 
 
 # Generators take an object of which nothing more is said for one without members.

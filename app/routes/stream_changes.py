@@ -12,7 +12,8 @@ from psoup.app.http.keys import ADMIN
 from psoup.app.routes import streams
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.streams import described_streams, stream_record, stream_tag
-from psoup.app.wire.models.streams import StreamChanged, StreamPatchBody, patched_schema
+from psoup.app.wire.models.stream_changes import patched_schema
+from psoup.app.wire.models.streams import StreamChanged, StreamPatchBody
 from psoup.engine import limits
 from psoup.engine.log.operation import Alter
 
@@ -71,12 +72,12 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         "PATCH",
         "/v1/streams/{name}",
         "change_stream",
-        "Change what a stream keeps",
+        "Change what a stream keeps, and add columns",
         patch_stream,
         {200: _CHANGED, 202: _CHANGED},
         ADMIN,
         body=json_body(StreamPatchBody),
-        problems=("not-found", "precondition-failed"),
+        problems=("not-found", "precondition-failed", "incompatible-change", "stale-declaration"),
         headers=(_IF_MATCH,),
         rate="register",
         changes=True,

@@ -18,7 +18,7 @@ from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.clauses.table import ClauseTable
 from psoup.engine.clauses.table_probe import IndexTables
 from psoup.engine.query.values.expression import Expression
-from psoup.engine.tuples.schema import StreamId, StreamSchema
+from psoup.engine.tuples.schema import ColumnSchema, StreamId, StreamSchema
 
 INLINE_BYTES_MAX = 256 * 1024
 """Larger tables are broadcast by themselves; smaller ones go with each version, which costs about as much."""
@@ -115,11 +115,12 @@ class BroadcastClauses:
 class _StreamBroadcast:
     """The clauses of one stream as they were last sent."""
 
-    __slots__ = ("changes", "clauses", "sent", "tables")
+    __slots__ = ("changes", "clauses", "columns", "sent", "tables")
 
     def __init__(self, clauses: StreamClauses) -> None:
         self.clauses = clauses
         self.changes = -1
+        self.columns: tuple[ColumnSchema, ...] = ()
         self.sent: BroadcastClauses | None = None
         self.tables: list[tuple[Table, BroadcastValue]] = []
         """Tables broadcast by themselves, ordered by `BroadcastTable.index` and compared by identity."""
@@ -148,18 +149,20 @@ class ClauseBroadcasts:
     ) -> BroadcastClauses | None:
         """Return where executors find the clauses at their present version; None if their index cannot be sent.
 
-        Cost: O(1) if no clause has come or gone since the last call; else O(slots) and the bytes of new tables.
+        Cost: O(1) if no clause has come or gone since the last call, and no column has come; else O(slots) and the
+            bytes of new tables.
         """
         stream = self._streams.get(stream_id)
         if stream is None or stream.clauses is not clauses:
             self._drop(stream_id)
             stream = self._streams[stream_id] = _StreamBroadcast(clauses)
-        if stream.sent is None or stream.changes != clauses.changes:
+        known = stream.sent is not None and stream.columns == schema.columns
+        if not known or stream.changes != clauses.changes:
             image = ClauseImage.of(clauses)
             if image is None:
                 return None
             self._send_version(stream, schema, image)
-            stream.changes = clauses.changes
+            stream.changes, stream.columns = clauses.changes, schema.columns
         return stream.sent
 
     def retain(self, standing: Callable[[StreamId], StreamClauses | None]) -> None:

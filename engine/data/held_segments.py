@@ -17,7 +17,7 @@ from psoup.engine.errors import PageExpiredError
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.tuples.schema import StreamSchema
+from psoup.engine.tuples.schema import ColumnSchema, StreamSchema
 
 Sealed = tuple[Sequence[int], ScanTable]
 """Numbers of full segments, ascending, and these as scans read them."""
@@ -95,9 +95,10 @@ class HeldSegments:
     @property
     def gathering(self) -> Gathering:
         """Return the reader of tuples by row number. Cost: O(1), except the first time after a segment came or went."""
-        known = self._gathering
-        if known is None or known.segments is not self.segments:
-            known = self._gathering = Gathering(self.schema, self.segments)
+        known, segments = self._gathering, self.segments
+        if known is None or known.segments is not segments:
+            # Segments are looked at before the schema: `widen` replaces them after it.
+            known = self._gathering = Gathering(self.schema, segments)
         return known
 
     def _sealed_from(self, number: int, past_number: int) -> tuple[int, ScanTable]:
@@ -110,6 +111,18 @@ class HeldSegments:
             return numbers[0] if numbers else number, table
         place, past = bisect_left(numbers, number), bisect_left(numbers, past_number)
         return number, table.part(place, past)
+
+
+def widen(segments: Mapping[int, Segment], sealed: Sealed, added: Sequence[ColumnSchema]) -> Sealed:
+    """Add columns to all segments, NULL in their rows, and return those that are full as scans then read them."""
+    for segment in segments.values():
+        segment.widen(added)
+    names = [column.name for column in added]
+    numbers, table = sealed
+    columns = [
+        [segments[number].scannable(name, SEGMENT_ROWS) for name in names] for number in numbers
+    ]
+    return numbers, table.widened(names, columns)
 
 
 def scan_table(names: Iterable[str], segment: Segment) -> ScanTable:

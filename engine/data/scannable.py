@@ -139,6 +139,17 @@ class ScanTable:
         rows = np.concatenate((self.rows, later.rows))
         return ScanTable(self.places, rows, (*self.held, *later.held))
 
+    def widened(self, names: Sequence[str], columns: Sequence[Sequence[Scannable]]) -> "ScanTable":
+        """Return the table with more columns: for each of its segments those of these names."""
+        places = {**self.places, **{name: len(self.places) + i for i, name in enumerate(names)}}
+        rows = np.empty((len(self), len(places), within.WIDTH), dtype=np.int64)
+        rows[:, : len(self.places)] = self.rows
+        for segment, added in enumerate(columns):
+            for place, column in enumerate(added, start=len(self.places)):
+                rows[segment, place] = column.row
+        held = tuple([*own, *added] for own, added in zip(self.held, columns, strict=True))
+        return ScanTable(places, rows, held)
+
     def part(self, segment: int, past: int) -> "ScanTable":
         """Return the table of the segments `[segment, past)`, without a copy."""
         return ScanTable(self.places, self.rows[segment:past], self.held[segment:past])

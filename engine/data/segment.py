@@ -7,6 +7,7 @@ segment is sealed: its texts are put in order, so that codes compare as texts do
 near each other get compact codes beside them, which is what scans read.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +20,8 @@ from psoup.engine.kernels import within
 from psoup.engine.kernels.gather import BYTES, LONGS, SHORTS
 from psoup.engine.kernels.span import least_most
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from psoup.engine.tuples.batch import DTYPES, Column, TupleBatch
-from psoup.engine.tuples.schema import ColumnType, StreamSchema
+from psoup.engine.tuples.batch import DTYPES, Column, TupleBatch, null_column
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 
 INT64 = np.iinfo(np.int64)
 
@@ -196,6 +197,25 @@ class _StoredColumn:
         return translated
 
 
+def _null_stored(kind: ColumnType, first: int, past: int) -> _StoredColumn:
+    """Return a column of a segment whose rows `[first, past)` are NULL. A full one is made once, for all segments."""
+    if past == SEGMENT_ROWS:
+        return _sealed_nulls(kind)
+    stored = _StoredColumn(kind)
+    if first < past:
+        stored.write(first, past, null_column(kind, past - first))
+    return stored
+
+
+@functools.cache
+def _sealed_nulls(kind: ColumnType) -> _StoredColumn:
+    """Return a sealed column of NULLs alone, which is never written."""
+    stored = _StoredColumn(kind)
+    stored.write(0, SEGMENT_ROWS, null_column(kind, SEGMENT_ROWS))
+    stored.seal(0)
+    return stored
+
+
 def _span(
     values: NDArray[Any], valid: NDArray[np.bool_] | None, some: slice
 ) -> tuple[Any, Any] | None:
@@ -308,6 +328,11 @@ class Segment:
         self._times_min[chunk] = min(self._times_min[chunk], oldest_us)
         self._times_max[chunk] = max(self._times_max[chunk], newest_us)
         self.time_span = min(self.time_span[0], oldest_us), max(self.time_span[1], newest_us)
+
+    def widen(self, columns: Sequence[ColumnSchema]) -> None:
+        """Add columns behind the others, NULL in all rows written; readers at work see no change."""
+        added = {c.name: _null_stored(c.type, self.start, self.past) for c in columns}
+        self._columns = {**self._columns, **added}
 
     def scannable(self, name: str, past: int) -> Scannable:
         """Return what a scan reads of the named column's rows below offset `past`."""

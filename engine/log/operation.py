@@ -44,7 +44,7 @@ class Declare:
 
 @value_type
 class Alter:
-    """A stream is declared otherwise from now on: `schema`, which differs in what may change (`may_become`).
+    """A stream is declared otherwise from now on: `schema`, which differs in what may change (`altered`).
 
     `declared` is the declaration that it takes the place of, as in `Rows`.
     """

@@ -9,7 +9,7 @@ never has to combine two factors of one query (combining them with OR is CACQ's 
 
 from dataclasses import dataclass
 
-from psoup.engine.query.values.expression import ColumnRef, Expression
+from psoup.engine.query.values.expression import ColumnRef, Expression, column_refs
 from psoup.engine.query.values.value_set import ValueSet
 
 
@@ -71,3 +71,14 @@ class BandFactor:
 
 JoinFactor = EquiFactor | BandFactor
 BooleanFactor = AttributeFactor | ResidualFactor | EquiFactor | BandFactor
+
+
+def columns_read(factor: BooleanFactor) -> frozenset[ColumnRef]:
+    """Return the columns that a factor reads."""
+    match factor:
+        case AttributeFactor(column=column):
+            return frozenset({column})
+        case ResidualFactor(expression=expression):
+            return column_refs(expression)
+        case EquiFactor(left=left, right=right) | BandFactor(left=left, right=right):
+            return column_refs(left) | column_refs(right)

@@ -17,8 +17,15 @@ from psoup.engine.query.factor import (
     EquiFactor,
     JoinFactor,
     ResidualFactor,
+    columns_read,
 )
-from psoup.engine.query.values.expression import Compare, CompareOp, Expression, sources_of
+from psoup.engine.query.values.expression import (
+    ColumnRef,
+    Compare,
+    CompareOp,
+    Expression,
+    sources_of,
+)
 from psoup.engine.tuples.schema import ColumnType, StreamId
 from psoup.engine.tuples.value_type import value_type
 
@@ -163,15 +170,21 @@ class JoinPlan:
         shape: what ties the sources.
         sides: by source the clause of what is asked of it alone.
         across: conditions over several sources that no index can be asked.
+        names: by source the columns that it reads.
     """
 
-    __slots__ = ("across", "shape", "sides")
+    __slots__ = ("across", "names", "shape", "sides")
 
     def __init__(self, clause: StandingQueryClause) -> None:
         """Work it out for a clause over several sources."""
         self.shape = shape_of(clause)
         self.sides = sides_of(clause)
         self.across = across(clause)
+        read = frozenset[ColumnRef]().union(*map(columns_read, clause.factors))
+        self.names = tuple(
+            {ref.name for ref in read if ref.source == place}
+            for place in range(len(clause.sources))
+        )
 
 
 def source_of(expression: Expression) -> int:

@@ -4,7 +4,7 @@ Rows never change, so a segment once read stays right. It is dropped to make roo
 segments take no lock. A thread that needs more segments takes the stream's lock, and makes the next view.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from contextlib import AbstractContextManager
 from itertools import repeat
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from psoup.engine.data.gathering import Gathering
-from psoup.engine.data.held_segments import HeldSegments, Sealed, scan_table
+from psoup.engine.data.held_segments import HeldSegments, Sealed, scan_table, widen
 from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex, KeyIndexes
 from psoup.engine.data.scannable import ScanTable
@@ -48,6 +48,7 @@ class CachedView(HeldSegments):
 
     Attributes:
         index: the known batches. A reader of the view needs no row past the last of them.
+        names: of the stream's columns.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class CachedView(HeldSegments):
         super().__init__(schema, *held)
         self.index = index
         self.key_indexes = key_indexes
+        self.names = frozenset(column.name for column in schema.columns)
         self._joined: Mapping[int, Segment] = {}
 
     @property
@@ -137,6 +139,15 @@ class CachedSteM:
         index = BatchIndex(found.stream.dropped_row).grown(found.stream, found.batches)
         nothing: _Held = {}, ((), ScanTable.empty(names)), None
         self.view = CachedView(schema, index, KeyIndexes(make_lock()), nothing)
+
+    def learn(self, names: AbstractSet[str]) -> None:
+        """See to it that columns of these names are held: some may have been added since the stream was looked at.
+
+        Raises PageExpiredError if the stream is not in force any more. Cost: O(names) where they are held.
+        """
+        if not names <= self.view.names:
+            with self._loading:
+                self._look()
 
     def known(self, past_row: int) -> BatchIndex:
         """Return the batches, those with all rows below `past_row` at least.
@@ -236,17 +247,26 @@ class CachedSteM:
 
     def _grown(self, past_row: int) -> BatchIndex:
         """Return the batches known, after asking for more where these rows are not among them; under the lock."""
-        view = self.view
-        if view.index.past_row >= past_row:
-            return view.index
+        index = self.view.index
+        if index.past_row < past_row:
+            index = self._look()
+            if index.past_row < past_row:
+                raise PageExpiredError
+        return index
+
+    def _look(self) -> BatchIndex:
+        """Learn of batches and columns that have come, and return the batches; under the lock.
+
+        Raises PageExpiredError if the stream is not in force any more, or has had another history.
+        """
         try:
             found = self._results.batches(self._stream_id, self._known_to)
         except NotFoundError:
             raise PageExpiredError from None
+        self._widen(found.stream.schema)
+        view = self.view
         index = view.index.grown(found.stream, found.batches)
         self._known_to = found.applied
-        if index.past_row < past_row:
-            raise PageExpiredError
         last = (index.past_row - 1) // SEGMENT_ROWS
         self._replace(
             index,
@@ -258,6 +278,19 @@ class CachedSteM:
             },
         )
         return index
+
+    def _widen(self, schema: StreamSchema) -> None:
+        """Hold the columns that were added. All rows read so far came before them, so they are NULL there."""
+        view = self.view
+        added = schema.columns[len(self._schema.columns) :]
+        if not added:
+            return
+        sealed = widen(view.segments, view.sealed, added)
+        self._schema, self._reader = schema, BatchReader(schema)
+        for number, segment in view.segments.items():
+            self._sizes[number] = segment.nbytes + self._text_bytes(number, segment)
+        held = dict(view.segments), sealed, None
+        self.view = CachedView(schema, view.index, view.key_indexes, held)
 
     def _replace(self, index: BatchIndex, segments: Mapping[int, Segment]) -> None:
         """Make the next view; parts that stay the same are reused."""

@@ -22,6 +22,7 @@ from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Log
 from psoup.engine.query.clause import StandingQueryClause
+from psoup.engine.query.factor import columns_read
 from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.results.contract import ResultsReader
 from psoup.engine.results.segment_hits import NO_ROWS
@@ -134,6 +135,7 @@ class CachedTuples:
         if first_row >= past_row:
             return NO_ROWS
         stem = self._stem(stream_id)
+        stem.learn({ref.name for factor in clause.factors for ref in columns_read(factor)})
         first, past = first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1
         view = self._held(stem, range(first, past), past_row)
         step = past - first if view is not None else TOGETHER
@@ -150,14 +152,14 @@ class CachedTuples:
     def joining(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> Rows:
         """Return the composite tuples that satisfy a clause over several sources (`TupleSource.joining`)."""
         try:
-            return joining(self._reaching(spans), plan, spans)
+            return joining(self._reaching(plan, spans), plan, spans)
         finally:
             self._make_room()  # key indexes count as well
 
     def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
         try:
-            return joining_count(self._reaching(spans), plan, spans)
+            return joining_count(self._reaching(plan, spans), plan, spans)
         finally:
             self._make_room()
 
@@ -167,6 +169,7 @@ class CachedTuples:
 
     def tuples(self, stream_id: StreamId, names: Sequence[str], rows: Rows) -> Tuples:
         """Return the tuples of `rows`. Raises PageExpiredError if one is not held any more."""
+        self._stem(stream_id).learn(frozenset(names))
         return self._with(stream_id, rows).gathering.tuples(names, rows)
 
     def forget(self) -> None:
@@ -244,9 +247,11 @@ class CachedTuples:
         numbers = between if len(between) <= 2 else np.unique(rows // SEGMENT_ROWS).tolist()
         return self._holding(stem, numbers, past_row)
 
-    def _reaching(self, spans: Sequence[DatedRows]) -> SteMs:
-        """Return views of the streams of spans, with the segments that these reach."""
+    def _reaching(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> SteMs:
+        """Return views of the streams of spans, with the columns of the plan and the segments that spans reach."""
         stems = {span.stream_id: self._stem(span.stream_id) for span in spans}
+        for span, names in zip(spans, plan.names, strict=True):
+            stems[span.stream_id].learn(names)
         views = {}
         for stream_id, stem in stems.items():
             own = [one for one in spans if one.stream_id == stream_id]

@@ -42,7 +42,7 @@ class StreamState:
         record: what is published of it.
         stem: its tuples.
         reader: reads the bodies of its batches.
-        row_bytes: what a row counts in `retention.bytes`, the UTF-8 of its strings aside.
+        row_bytes: what a row counts in `retention.bytes`, texts and added columns aside (`batch_bytes`).
         keeps_by_arrival: retention depends on the time of arrival.
         retained: batches with a row at or above the floor, oldest first; their bytes are the record's.
         retired: batches below the floor that are still held, oldest first.
@@ -64,8 +64,11 @@ class StreamState:
     paged: dict[ClauseId, range] = field(default_factory=dict)
 
     def declare(self, schema: StreamSchema) -> None:
-        """Take tuples and keep them as `schema` says from now on."""
+        """Take tuples and keep them as `schema` says from now on; columns it adds are NULL in those held."""
         self.keeps_by_arrival = keeps_by_arrival(schema)
+        if schema.columns != self.stem.schema.columns:
+            self.stem.widen(schema)
+            self.reader = BatchReader(schema)
 
     @property
     def is_settled(self) -> bool:
@@ -81,6 +84,7 @@ class StreamState:
         """Assert the invariants of the record against the tuples and the batches."""
         self.stem.check()
         record = self.record
+        assert self.stem.schema.columns == self.reader.schema.columns == record.schema.columns
         assert record.rows == self.stem.past_row, "rows are counted once"
         assert record.dropped_row <= record.floor_row <= record.rows, "floors are in order"
         assert record.dropped_row % SEGMENT_ROWS == 0, "whole segments are dropped"

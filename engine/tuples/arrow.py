@@ -42,7 +42,7 @@ def encode_batch(batch: pa.RecordBatch) -> bytes:
 
 
 def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
-    """Return the record batch that `encode_batch` wrote.
+    """Return the record batch that `encode_batch` wrote; added columns that it was written without are NULL.
 
     Raises:
         IntegrityError: the bytes are not one Arrow IPC stream of one batch of exactly this stream.
@@ -51,7 +51,10 @@ def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
     """
     try:
         with pa.ipc.open_stream(body) as reader:
-            fits = reader.schema.equals(arrow_schema(schema))
+            missing = len(schema.columns) - len(reader.schema)
+            fits = 0 <= missing <= schema.added and reader.schema.equals(
+                arrow_schema(schema.of_first(len(reader.schema)))
+            )
             batches = list(reader)
         for batch in batches:
             batch.validate(full=True)
@@ -59,7 +62,11 @@ def decode_batch(schema: StreamSchema, body: bytes) -> pa.RecordBatch:
         raise IntegrityError(f"A batch of stream {schema.name} is not Arrow IPC.") from error
     if not fits or len(batches) != 1:
         raise IntegrityError(f"A batch does not have the columns of stream {schema.name}.")
-    return batches[0]
+    (batch,) = batches
+    if not missing:
+        return batch
+    nulls = [pa.nulls(batch.num_rows, ARROW_TYPES[c.type]) for c in schema.columns[-missing:]]
+    return pa.RecordBatch.from_arrays([*batch.columns, *nulls], schema=arrow_schema(schema))
 
 
 def columns_from_arrow(schema: StreamSchema, batch: pa.RecordBatch) -> tuple[Column, ...]:

@@ -85,6 +85,13 @@ def empty_column(kind: ColumnType) -> Column:
     return Column(kind, np.empty(0, dtype=DTYPES[kind]), None, dictionary)
 
 
+def null_column(kind: ColumnType, count: int) -> Column:
+    """Return `count` NULLs of a type."""
+    dictionary = ("",) if kind is ColumnType.STRING else None
+    there = np.zeros(count, dtype=np.bool_)
+    return Column(kind, np.zeros(count, dtype=DTYPES[kind]), there, dictionary)
+
+
 @value_type
 class TupleBatch:
     """The tuples of one operation, in the order they were sent.

@@ -19,7 +19,7 @@ from psoup.engine.tuples.arrow import (
     columns_from_arrow,
     decode_batch,
 )
-from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId
+from psoup.engine.tuples.batch import Column, Seq, TupleBatch, TupleId, null_column
 from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
 
 FEW_TEXTS: Final = 32
@@ -58,7 +58,11 @@ NO_PLAN: Final = _Plan(0, b"no stream begins like this", 0, ())
 
 
 class BatchReader:
-    """Reads the bodies of one stream. Every answer is that of `columns_from_arrow(decode_batch(...))`."""
+    """Reads the bodies of one stream. Every answer is that of `columns_from_arrow(decode_batch(...))`.
+
+    A body that was checked before columns were added is read as it is, by the reader of that declaration, and gets
+    NULL in them.
+    """
 
     def __init__(self, schema: StreamSchema) -> None:
         """Prepare for the bodies of this declaration."""
@@ -68,6 +72,8 @@ class BatchReader:
         self._begin: bytes = arrow_schema(schema).serialize().to_pybytes()
         self._plans: dict[bytes, _Plan] = {}
         self._last = NO_PLAN
+        self._earlier: list[BatchReader] = []
+        """The readers of earlier declarations, made when a body is none of this one."""
 
     def batch(
         self,
@@ -86,7 +92,7 @@ class BatchReader:
         Cost: some microseconds, and O(values) for booleans, texts and columns with NULLs.
         """
         try:
-            rows, columns = self._columns(body)
+            rows, columns = self.columns(body)
         except UnicodeDecodeError as error:
             raise IntegrityError(
                 f"A text in a batch of stream {self.schema.name} is not UTF-8."
@@ -99,9 +105,15 @@ class BatchReader:
             stream_id, self.schema, columns, first_tuple_id, times_us, seq, arrival_us
         )
 
-    def _columns(self, body: bytes) -> tuple[int, tuple[Column, ...]]:
+    def columns(self, body: bytes) -> tuple[int, tuple[Column, ...]]:
+        """Return how many rows a body has, and their columns. Raises IntegrityError, UnicodeDecodeError."""
         plan = self._plan(body)
         if plan is None:
+            earlier = self._earlier_reader(body)
+            if earlier is not None:
+                rows, columns = earlier.columns(body)
+                later = self.schema.columns[len(columns) :]
+                return rows, (*columns, *[null_column(c.type, rows) for c in later])
             batch = decode_batch(self.schema, body)
             return batch.num_rows, columns_from_arrow(self.schema, batch)
         rows = plan.rows
@@ -123,9 +135,21 @@ class BatchReader:
             plan = self._last = self._known(body)
         return plan if len(body) == plan.past and body.endswith(ipc.END) else None
 
+    def begins(self, body: bytes) -> bool:
+        """Return whether a body has the columns of this declaration, written as psoup writes them."""
+        return body.startswith(self._begin)
+
+    def _earlier_reader(self, body: bytes) -> "BatchReader | None":
+        """Return the reader of the earlier declaration that a body begins with; None if it does not."""
+        schema = self.schema
+        if schema.added and not self._earlier:
+            counts = range(len(schema.columns) - schema.added, len(schema.columns))
+            self._earlier = [BatchReader(schema.of_first(count)) for count in counts]
+        return next((one for one in self._earlier if one.begins(body)), None)
+
     def _known(self, body: bytes) -> _Plan:
         begin = len(self._begin)
-        metadata = ipc.metadata_of(body, begin) if body.startswith(self._begin) else b""
+        metadata = ipc.metadata_of(body, begin) if self.begins(body) else b""
         plan = self._plans.get(metadata)
         if plan is None:
             layout = ipc.layout(metadata, begin)

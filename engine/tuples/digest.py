@@ -1,7 +1,9 @@
 """An order-free digest of typed rows: it tells a producer's repeated version from another batch under its number.
 
 The sum modulo 2^256 of 256 bits for each row (`engine/kernels/row_digest.py`): the same for every order of the rows and
-every format they came in, and for a member left out and one sent as null. It detects accidents; it is not a signature.
+every format they came in, and for a member left out and one sent as null. A row whose added columns are NULL has the
+bits that it had before they were added: what is sent again after that is known. It detects accidents; it is not a
+signature.
 Stores keep digests: another one for the same rows would make a producer's repetition look like other content.
 """
 
@@ -29,14 +31,26 @@ def digest_rows(schema: StreamSchema, batch: pa.RecordBatch) -> bytes:
     for first in range(0, batch.num_rows, _BLOCK_ROWS):
         block = batch.slice(first, _BLOCK_ROWS)
         states = row_digest.begun(block.num_rows)
-        for column, array in zip(schema.columns, block.columns, strict=True):
-            _take(column.type, array, states)
+        for place, (column, array) in enumerate(zip(schema.columns, block.columns, strict=True)):
+            if place < len(schema.columns) - schema.added:
+                _take(column.type, array, states)
+            else:
+                _take_added(place, column.type, array, states)
         row_digest.sum_up(states, sums)
     total = sum(
         (rest + (passed << _LANE_BITS)) << _LANE_BITS * lane
         for lane, (rest, passed) in enumerate(sums.tolist())
     )
     return (total % _MODULUS).to_bytes(DIGEST_BYTES)
+
+
+def _take_added(place: int, kind: ColumnType, array: pa.Array, states: row_digest.Words) -> None:
+    """Take the place and the value of an added column into the states of those rows where it is not NULL."""
+    there = array.is_valid().to_numpy(zero_copy_only=False)
+    some = states[there]
+    row_digest.take_words(np.full(len(some), place, dtype=np.uint64), _NONE_NULL, some)
+    _take(kind, array.drop_null(), some)
+    states[there] = some
 
 
 def _take(kind: ColumnType, array: pa.Array, states: row_digest.Words) -> None:

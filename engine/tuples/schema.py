@@ -4,8 +4,8 @@ A schema is a value: equal schemas are identical declarations. Names are compare
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType
 
@@ -90,6 +90,10 @@ class StreamSchema:
 
     `time` names the timestamp column that dates a tuple; None = its arrival time. `clock` says what
     NOW is. Rows dated more than `future_us` past the server's clock are refused at the door.
+
+    `added` says how many of the last columns the stream was given while it held tuples: they are NULL in rows of
+    before. Where one of them is NULL a row counts, and is told from others, as if the column were not there. It is
+    no part of what is declared, so that a stream declared wide at once and one that became so compare as equal.
     """
 
     name: str
@@ -98,6 +102,7 @@ class StreamSchema:
     clock: ClockKind
     retention: Retention = Retention()
     future_us: int = limits.FUTURE_US_DEFAULT
+    added: int = field(default=0, compare=False)
 
     def column(self, name: str) -> ColumnSchema | None:
         """Return the column of exactly this name, or None."""
@@ -105,8 +110,15 @@ class StreamSchema:
 
     @property
     def row_bytes(self) -> int:
-        """What a row counts in `retention.bytes`, the UTF-8 of its strings aside."""
-        return sum(VALUE_BYTES[column.type] + column.nullable for column in self.columns)
+        """What a row counts in `retention.bytes`, the UTF-8 of its strings and its values of added columns aside."""
+        first = self.columns[: len(self.columns) - self.added]
+        return sum(VALUE_BYTES[column.type] + column.nullable for column in first)
+
+    def of_first(self, count: int) -> "StreamSchema":
+        """Return the declaration as it was with its first `count` columns; the others are added ones."""
+        later = len(self.columns) - count
+        assert 0 <= later <= self.added, "columns of the first declaration never went"
+        return replace(self, columns=self.columns[:count], added=self.added - later)
 
     @property
     def time_index(self) -> int | None:
@@ -131,9 +143,17 @@ def check_schema(schema: StreamSchema) -> None:
         )
 
 
-def may_become(declared: StreamSchema, given: StreamSchema) -> bool:
-    """Return whether a stream declared one way may be declared the other way while it holds tuples."""
-    return replace(declared, retention=given.retention) == given
+def altered(declared: StreamSchema, given: StreamSchema) -> StreamSchema | None:
+    """Return what a stream declared one way is, once it is declared the other way while it holds tuples.
+
+    Retention may be another one, and nullable columns may follow the last one. None = `given` differs in more.
+    """
+    count = len(declared.columns)
+    first, later = given.columns[:count], given.columns[count:]
+    may_differ = replace(declared, retention=given.retention, columns=given.columns)
+    if may_differ != given or first != declared.columns or not all(c.nullable for c in later):
+        return None
+    return replace(given, added=declared.added + len(later))
 
 
 def _name_errors(schema: StreamSchema) -> list[tuple[str, str]]:
@@ -142,9 +162,15 @@ def _name_errors(schema: StreamSchema) -> list[tuple[str, str]]:
         found.append(("/name", "a stream's name is a letter or _ and up to 63 letters, digits, _"))
     if not 1 <= len(schema.columns) <= limits.COLUMNS_COUNT_MAX:
         found.append(("/columns", f"a stream has 1 to {limits.COLUMNS_COUNT_MAX} columns"))
+    return [*found, *column_errors(schema.columns, "/columns")]
+
+
+def column_errors(columns: Sequence[ColumnSchema], pointer: str) -> list[tuple[str, str]]:
+    """Return (pointer, reason) of what columns that stand together cannot be; `pointer` is that of their list."""
+    found: list[tuple[str, str]] = []
     seen: set[str] = set()
-    for i, column in enumerate(schema.columns):
-        where = f"/columns/{i}/name"
+    for i, column in enumerate(columns):
+        where = f"{pointer}/{i}/name"
         if (
             not 1 <= len(column.name) <= limits.COLUMN_NAME_LENGTH_MAX
             or not column.name.isprintable()
@@ -156,7 +182,7 @@ def _name_errors(schema: StreamSchema) -> list[tuple[str, str]]:
             found.append((where, "two columns have this name"))
         seen.add(column.name)
         if column.unit is not None and column.type is not ColumnType.TIMESTAMP:
-            found.append((f"/columns/{i}/unit", "only a timestamp is counted in a unit"))
+            found.append((f"{pointer}/{i}/unit", "only a timestamp is counted in a unit"))
     return found
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from psoup.engine import expire
 from psoup.engine.errors import EngineError, IntegrityError
-from psoup.engine.ingest import text_bytes
+from psoup.engine.ingest import batch_bytes
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.log.operation import Operation, Rows
 from psoup.engine.query.bind.binder import Bind
@@ -36,7 +36,7 @@ def batch_faults(
     if not len(batch):
         yield "a batch without tuples has a record"
         return
-    size = len(batch) * stream.row_bytes + text_bytes(batch)
+    size = batch_bytes(stream.row_bytes, batch)
     span = int(batch.times_us.min()), int(batch.times_us.max())
     pairs = [
         ("rows", record.rows, len(batch)),

@@ -32,7 +32,7 @@ _WRITING: Final = (
 _READING: Final = (
     *("query", "sql", "params", "meta", "now", "minSeq", "pageRows", "pushdown"),
     *("stream", "startingSeq", "maxBatchesPerTrigger", "hold", "failOnDataLoss"),
-    "lossKnownThrough",
+    *("lossKnownThrough", "allColumns"),
 )
 _OF_SPARK: Final = frozenset(
     {"path", "checkpointlocation", "queryname", "mergeschema", "ignoremissingfiles"}

@@ -114,12 +114,13 @@ def columns_to_declare(schema: StructType, *, time: str | None) -> tuple[ColumnS
 
 
 def check_columns(stream: str, declared: Sequence[ColumnSchema], schema: StructType) -> None:
-    """Refuse a DataFrame whose columns are not exactly the stream's, in any order.
+    """Refuse a DataFrame whose columns are not the stream's, in any order; those that allow NULL may be left out.
 
     Raises:
         SchemaMismatchError: has a line for every column, with both types and what to do.
     """
     types = {column.name: column.type for column in declared}
+    required = {column.name for column in declared if not column.nullable}
     lines = []
     fits = True
     for field in schema:
@@ -130,9 +131,8 @@ def check_columns(stream: str, declared: Sequence[ColumnSchema], schema: StructT
             fits, verdict = False, _fix(field, wanted, names=[c.name for c in declared])
         lines.append(_line(field.name, field.dataType, wanted, verdict))
     for name, kind in types.items():
-        fits = False
-        missing = f'.withColumn("{name}", lit(None).cast("{_READ_AS[kind].simpleString()}"))'
-        lines.append(_line(name, None, kind, f"add it, as in {missing}"))
+        fits = fits and name not in required
+        lines.append(_line(name, None, kind, "add it" if name in required else "NULL in each row"))
     if not fits:
         raise SchemaMismatchError(
             f"The DataFrame's columns are not those of stream {stream!r}; nothing was sent."

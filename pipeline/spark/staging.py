@@ -41,7 +41,7 @@ _ERRORS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """The stream of a write, its columns, and the connection: all that a task needs."""
+    """The stream of a write, those of its columns that are written, and the connection: all that a task needs."""
 
     connection: Connection
     stream: str
@@ -91,6 +91,8 @@ def plan_write(options: WriteOptions, schema: StructType) -> WritePlan:
         )
     columns = columns_of(description)
     check_columns(options.stream, columns, schema)
+    # A query that was begun before columns were added goes on without them.
+    columns = tuple(column for column in columns if column.name in schema.names)
     return WritePlan(options.connection, options.stream, columns, options.compression)
 
 

@@ -17,7 +17,7 @@ from psoup.client import operations
 from psoup.client.answers import Asked, Instant, Series, instant
 from psoup.client.appending import Receipt, appended
 from psoup.client.async_connection import AsyncConnection
-from psoup.client.columns import Columns, definition
+from psoup.client.columns import Columns, column_list, definition
 from psoup.client.database import is_url, one_of_each, validated
 from psoup.client.following import Follower, Pace
 from psoup.client.frames import to_pandas, to_polars
@@ -216,6 +216,13 @@ class AsyncStream(Declared):
     async def describe(self) -> JsonObject:
         """Ask for the description anew, and return it."""
         self.description = await self._connection.run(operations.described(stream_path(self.name)))
+        return self.description
+
+    async def add_columns(self, columns: Columns) -> JsonObject:
+        """Add columns behind the last one: as `Stream.add_columns`."""
+        self.description = await self._connection.run(
+            operations.add_columns(self.name, column_list(columns))
+        )
         return self.description
 
     async def drop(self, *, cascade: bool = False) -> None:

@@ -47,6 +47,10 @@ class PsoupClient(Connection):
         """Declare a stream; return its description and whether it is new."""
         return self.run(operations.declare(stream, definition))
 
+    def add_columns(self, stream: str, columns: Sequence[JsonObject]) -> JsonObject:
+        """Add columns to a stream, those of them that are not there just so; return its description."""
+        return self.run(operations.add_columns(stream, columns))
+
     def stream(self, name: str) -> JsonObject | None:
         """Return a stream's description, or None where there is no such stream."""
         return self.run(operations.found(stream_path(name)))

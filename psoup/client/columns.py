@@ -55,9 +55,14 @@ def definition(
     if columns is None:
         arrow = schema_of(like) if schema is None else schema
         columns = {field.name: _type_name(field) for field in arrow}
+    return {"columns": column_list(columns), **named}
+
+
+def column_list(columns: Columns) -> list[JsonObject]:
+    """Return columns as the objects of the HTTP contract."""
     if isinstance(columns, Mapping):
-        columns = [{"name": name, "type": kind} for name, kind in columns.items()]
-    return {"columns": [dict(column) for column in columns], **named}
+        return [{"name": name, "type": kind} for name, kind in columns.items()]
+    return [dict(column) for column in columns]
 
 
 def schema_of(rows: Any) -> pa.Schema:  # noqa: ANN401 (rows are of any library)

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -82,6 +82,12 @@ def declare(stream: str, definition: Mapping[str, object]) -> Operation[tuple[Js
     """Declare a stream; return its description and whether it is new."""
     answer = yield with_json("PUT", stream_path(stream), definition)
     return json_object(answer), answer.status == HTTPStatus.CREATED
+
+
+def add_columns(stream: str, columns: Sequence[JsonObject]) -> Operation[JsonObject]:
+    """Add columns to a stream; return its description. Repeatable: those that are there just so stay."""
+    body = {"add_columns": list(columns)}
+    return json_object((yield with_json("PATCH", stream_path(stream), body)))
 
 
 def drop(stream: str, *, cascade: bool) -> Operation[None]:

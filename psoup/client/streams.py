@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from psoup.client import operations
 from psoup.client.appending import Receipt, appended
-from psoup.client.columns import ARROW_TYPES
+from psoup.client.columns import ARROW_TYPES, Columns, column_list
 from psoup.client.connection import Connection
 from psoup.client.messages import JsonObject, Operation, get, json_object, with_json
 from psoup.client.operations import Txn, stream_path
@@ -121,6 +121,23 @@ class Stream(Declared):
     def describe(self) -> JsonObject:
         """Ask for the description anew, with the counts of this moment, and return it."""
         self.description = self._connection.run(operations.described(stream_path(self.name)))
+        return self.description
+
+    def add_columns(self, columns: Columns) -> JsonObject:
+        """Add columns behind the last one, NULL in the rows there are; return the description, with all columns.
+
+        Queries that stand keep the columns they have. A column that is there just so stays, so that a program may do
+        this at each start.
+
+        Args:
+            columns: `{"note": "string"}`, or the objects of the HTTP contract.
+
+        Raises:
+            ServiceProblem: `incompatible-change`, where the stream has another column of a name; `invalid-field`.
+        """
+        self.description = self._connection.run(
+            operations.add_columns(self.name, column_list(columns))
+        )
         return self.description
 
     def drop(self, *, cascade: bool = False) -> None:

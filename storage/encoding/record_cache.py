@@ -49,7 +49,7 @@ class Records:
     def stream(self, field: bytes, record: bytes, declaration: bytes) -> StreamRecord:
         """Return the record that `encode_stream` and `encode_declaration` wrote.
 
-        Every batch changes the record, so it is not kept; the declaration never changes.
+        Every batch changes the record, so it is not kept; the declaration seldom changes.
         """
         declared = (field, declaration)
         schema = _kept(self._schemas, keys.DECLARATIONS, declared, decode_declaration)

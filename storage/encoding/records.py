@@ -8,6 +8,7 @@ import functools
 import hashlib
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, assert_never
 
 import orjson
@@ -170,9 +171,9 @@ def _decode_txn(value: list[Any] | None) -> Txn | None:
 def declaration_digest(schema: StreamSchema) -> str:
     """Return what is equal for identical declarations: SHA-256 of their one written form, in hex.
 
-    Every append asks for it, so it is remembered.
+    It does not matter whether a column was declared at first or added. Every append asks for it, so it is remembered.
     """
-    return hashlib.sha256(encode_declaration(schema)).hexdigest()
+    return hashlib.sha256(_declaration(schema)).hexdigest()
 
 
 def text_digest(text: str) -> str:
@@ -181,8 +182,12 @@ def text_digest(text: str) -> str:
 
 
 def encode_declaration(schema: StreamSchema) -> bytes:
-    """Return a stream's declaration, the part of its record that never changes."""
-    return orjson.dumps([FORMAT, schema_to_dict(schema)])
+    """Return a stream's declaration, the part of its record that seldom changes; and how many columns were added."""
+    return _declaration(schema, schema.added) if schema.added else _declaration(schema)
+
+
+def _declaration(schema: StreamSchema, *later: int) -> bytes:
+    return orjson.dumps([FORMAT, schema_to_dict(schema), *later])
 
 
 def encode_stream(record: StreamRecord) -> bytes:
@@ -212,9 +217,9 @@ def decode_stream(record: bytes, declaration: bytes) -> StreamRecord:
 
 def decode_declaration(value: bytes) -> StreamSchema:
     """Return the schema that `encode_declaration` wrote."""
-    version, schema = orjson.loads(value)
+    version, schema, *later = orjson.loads(value)
     assert version == FORMAT
-    return schema_from_dict(schema)
+    return replace(schema_from_dict(schema), added=later[0]) if later else schema_from_dict(schema)
 
 
 def decode_counters(value: bytes, schema: StreamSchema) -> StreamRecord:

@@ -71,6 +71,27 @@ def test_load_into_a_stream_with_a_unit_takes_its_declaration(psoup, tmp_path):
     assert ("2024-01-01T00:00:00.000000Z", "ms") == (found["newest"], found["columns"][0]["unit"])
 
 
+def test_declare_adds_columns_to_a_stream_with_rows(declared):
+    """They are NULL in its rows; the same again changes nothing, and what declares a stream is refused beside it."""
+    with declared.service() as service:
+        service.append("s", b'[{"ts":1,"n":2}]', content_type="application/json")
+    added = ("--add", "note:string", "--add", "at:timestamp", "--unit", "ms")
+    found = orjson.loads(declared("declare", "s", *added).stdout_bytes)
+    assert [
+        {"name": "note", "type": "string", "nullable": True},
+        {"name": "at", "type": "timestamp", "nullable": True, "unit": "ms"},
+    ] == found["columns"][2:]
+    assert (1, found["seq"]) == (found["rows"], described(declared)["declared"] + 2)
+    again = declared("declare", "s", *added, "--format", "table").stdout
+    assert "s  has these columns\n" in again
+    other = declared("declare", "s", "--add", "n:string", code=ExitCode.REFUSED).stderr
+    assert "incompatible-change" in other
+    assert "add_columns/0" in other
+    beside = declared("declare", "s", "--add", "x:bool", "--time", "ts", code=ExitCode.USAGE).stderr
+    assert "--unit alone goes with it" in beside
+    assert "--add is 'x'" in declared("declare", "s", "--add", "x", code=ExitCode.USAGE).stderr
+
+
 def test_declare_otherwise_is_refused_with_the_columns_that_differ(declared):
     """The columns that are the same are not listed."""
     result = declared("declare", "s", "-c", "ts:timestamp", "-c", "n:string", code=ExitCode.REFUSED)

@@ -1,5 +1,7 @@
 """`psoup fsck`: the table, the differences by name, the exit codes."""
 
+from dataclasses import replace
+
 import pytest
 from typer.testing import CliRunner
 
@@ -65,3 +67,29 @@ def test_store_that_is_not_there_ends_with_3(tmp_path):
     assert 3 == fsck("--data", tmp_path).exit_code
     assert 3 == fsck("--store", f"unix://{tmp_path}/none.sock").exit_code
     assert 2 == fsck("--store", "memory://").exit_code
+
+
+def test_store_with_an_added_column_is_equal(tmp_path):
+    """With batches of before, of after, and a part that was staged before; also once another engine has taken over."""
+    store = open_test_store("embedded", tmp_path, ManualClock(0))
+    world = World(store)
+    world.declare(SCHEMA)
+    world.append("numbers", [{"ts": n, "n": n % 100} for n in range(CHUNK_ROWS + 3)])
+    wide = replace(SCHEMA, columns=(*SCHEMA.columns, ColumnSchema("more", ColumnType.STRING)))
+    world.alter(wide)
+    text = "SELECT n FROM numbers WHERE more IS NULL AND n < 9 BEGIN (NOW - INTERVAL '1' DAY) END (NOW)"
+    query = world.register(text)
+    rows = [{"ts": n, "n": 7, "more": "x" if n % 2 else None} for n in range(CHUNK_ROWS)]
+    world.append("numbers", rows)
+    world.append("numbers", rows[:3], columns=2)
+    expected = world.invoke(query).rows
+    world.lose_engine()
+    assert expected == world.invoke(query).rows
+    assert (1, "more") == (
+        world.store.results.stream("numbers").schema.added,
+        wide.columns[-1].name,
+    )
+    store.close()
+    run = fsck("--data", tmp_path / "data")
+    assert 0 == run.exit_code, run.output
+    assert "3 batches, 8,198 tuples" in run.output

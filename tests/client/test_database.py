@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import subprocess
 import sys
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -124,6 +125,21 @@ def test_series_has_a_point_for_each_instant(db):
     expected = [{"_now": AT, "n": 1}, {"_now": AT + minute, "n": 2}]
     assert expected == series.rows() == series.arrow().to_pylist()
     assert 2 == len(series)
+
+
+def test_columns_are_added_to_a_stream_with_rows(db):
+    """A program may do so at each start; rows that it appends then may have them, and queries of before stay."""
+    stream = db.stream("s", like=TABLE, time="ts")
+    stream.append(TABLE)
+    before = db.query("SELECT * FROM s")
+    for _ in range(2):
+        stream.add_columns({"note": "string"})
+    stream.append(TABLE.append_column("note", pa.array(["new"] * len(TABLE), pa.string())))
+    notes = db.query("SELECT note FROM s").arrow()["note"].to_pylist()
+    assert {None: len(TABLE), "new": len(TABLE)} == Counter(notes)
+    assert SCHEMA.names == before.arrow().schema.names
+    with pytest.raises(psoup.ServiceProblem, match="incompatible-change"):
+        stream.add_columns([{"name": "note", "type": "bool"}])
 
 
 def test_streams_and_queries_are_listed_found_and_removed(db):
@@ -247,6 +263,8 @@ def test_same_for_programs_that_await(url):
             assert 2 == (await (await db.stream("s")).describe())["rows"]
             assert (await db.status())["queries"]
             assert query.sql == (await query.describe())["canonical"]
+            await stream.add_columns({"note": "string"})
+            assert "note" in stream.schema.names
             await query.remove()
             await stream.drop()
             assert [] == await db.streams()

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -30,6 +31,16 @@ SCHEMA = StreamSchema(
 )
 """Dated tuples: a time, a number, a text."""
 
+WIDE = replace(
+    SCHEMA,
+    columns=(*SCHEMA.columns, ColumnSchema("more", ColumnType.INT64)),
+    retention=Retention(rows=7_000),
+)
+"""The same with a column more, and less kept."""
+
+REQUIRED = ColumnSchema("x", ColumnType.BOOL, nullable=False)
+"""A column that no stream with tuples gets."""
+
 Row = tuple[int, int | None, str | None]
 """A row of SCHEMA."""
 
@@ -51,6 +62,23 @@ def body_of(rows: Sequence[Row], schema: StreamSchema = SCHEMA) -> bytes:
         for values, field in zip(columns, arrow, strict=True)
     ]
     return encode_batch(pa.record_batch(arrays, schema=arrow))
+
+
+def wide_rows(first: int, count: int) -> Rows:
+    """Return rows of WIDE, dated from `first` on, as a batch of stream 1."""
+    numbers = range(first, first + count)
+    cells = [
+        list(numbers),
+        [i % 7 for i in numbers],
+        ["x"] * count,
+        [i % 9 or None for i in numbers],
+    ]
+    arrow = arrow_schema(WIDE)
+    arrays = [
+        pa.array(values, pa.int64() if field.name == "ts" else field.type).cast(field.type)
+        for values, field in zip(cells, arrow, strict=True)
+    ]
+    return Rows(StreamId(1), "s", count, encode_batch(pa.record_batch(arrays, schema=arrow)))
 
 
 def batch_of(rows: Sequence[Row], *, first_tuple_id: int = 1, seq: int = 1) -> TupleBatch:

@@ -25,7 +25,15 @@ from psoup.engine.results.delta import Delta, merge
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, Retention, StreamId
-from tests.engine.batches import SCHEMA, Operations, body_of, schema_keeping
+from tests.engine.batches import (
+    REQUIRED,
+    SCHEMA,
+    WIDE,
+    Operations,
+    body_of,
+    schema_keeping,
+    wide_rows,
+)
 from tests.engine.results.blocks import plain as plain_block, plain_pages
 
 STREAM = StreamId(1)
@@ -224,6 +232,9 @@ def test_apply_drop_takes_queries_clauses_and_batches_along():
         Replace(register(1, "SELECT no FROM s")),
         Alter(StreamId(9), SCHEMA),
         Alter(STREAM, replace(SCHEMA, time=None, clock=ClockKind.SERVER)),
+        Alter(STREAM, replace(SCHEMA, columns=SCHEMA.columns[:2])),
+        Alter(STREAM, replace(SCHEMA, columns=WIDE.columns[::-1])),
+        Alter(STREAM, replace(SCHEMA, columns=(*SCHEMA.columns, REQUIRED))),
     ],
     ids=lambda content: type(content).__name__,
 )
@@ -281,6 +292,12 @@ def history(kept=None):
         op(Alter(STREAM, replace(schema, retention=Retention(rows=6_000)))),
         op(Replace(register(4))),
         op.rows(numbers(9_000, 3)),
+        op(Alter(STREAM, WIDE)),
+        op(register(10, "SELECT a, more FROM s WHERE more IS NULL OR more < 5")),
+        op(register(11, "SELECT COUNT(more) FROM s WHERE a < 4", Materialize.COMPLETE)),
+        op.rows(numbers(9_000, 2_000)),
+        op(wide_rows(9_010, 5_000)),
+        op(wide_rows(9_900, 5_000)),
     ]
 
 

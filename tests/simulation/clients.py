@@ -119,7 +119,10 @@ class Clients:
 
     def _alter(self, _: ResultsReader, streams: Streams) -> Content | None:
         stream = self._rng.choice(streams)
-        schema = replace(stream.schema, retention=workload.retention(self._rng))
+        if self._rng.random() < 0.5:
+            schema = replace(stream.schema, retention=workload.retention(self._rng))
+        else:
+            schema = workload.widened(self._rng, stream.schema)
         return Alter(stream.stream_id, schema, declared=stream.schema)
 
     def _drop(self, results: ResultsReader, streams: Streams) -> Content | None:

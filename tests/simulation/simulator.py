@@ -41,6 +41,8 @@ class Simulator:
         self.world = World()
         self.reference = Reference()
         self.schemas: dict[str, StreamSchema] = {}
+        self.first_columns: dict[str, int] = {}
+        """How many columns each was declared with: a body checked before others were added has them alone."""
         self.queries: dict[QueryId, str] = {}
         """Standing queries and their streams."""
         self.named: dict[QueryId, str] = {}
@@ -85,15 +87,19 @@ class Simulator:
         if free:
             schema = workload.schema(self.rng, self.rng.choice(free))
             self.schemas[schema.name] = schema
+            self.first_columns[schema.name] = len(schema.columns)
             self.world.declare(schema, fold=False)
             self.counts["declare"] += 1
 
     def alter(self) -> None:
-        """Let a stream keep more or less."""
+        """Let a stream keep more or less, or have one more column."""
         if self.schemas:
             name = self.rng.choice(sorted(self.schemas))
-            kept = workload.retention(self.rng)
-            self.schemas[name] = replace(self.schemas[name], retention=kept)
+            schema = self.schemas[name]
+            if self.rng.random() < 0.5:
+                self.schemas[name] = replace(schema, retention=workload.retention(self.rng))
+            else:
+                self.schemas[name] = workload.widened(self.rng, schema)
             self.world.alter(self.schemas[name], fold=False)
             self.counts["alter"] += 1
 
@@ -114,7 +120,8 @@ class Simulator:
         name = self.rng.choice(sorted(self.schemas))
         rows = workload.rows(self.rng, self.schemas[name], self.world.clock.now_us())
         if self.rng.random() < 0.7 or not rows:  # versions count from the first row on
-            self.world.append(name, rows, fold=False)
+            columns = self.rng.randint(self.first_columns[name], len(self.schemas[name].columns))
+            self.world.append(name, rows, columns=columns, fold=False)
             self.counts["append"] += 1
         else:
             version = 1 + self.counts["version"]

@@ -1,6 +1,7 @@
 """What a simulated service is asked to do: declarations, rows and query texts from one seeded generator."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 from psoup.engine.limits import SECOND_US
@@ -12,6 +13,7 @@ from tests.strategies_sql import instant, literal, quoted
 
 KINDS = ("a", "b", "c", "d", "e")
 """Names of a stream's columns, one for each type."""
+WIDEST = 9
 
 
 def schema(rng: Random, name: str) -> StreamSchema:
@@ -39,6 +41,14 @@ def retention(rng: Random) -> Retention:
             Retention(bytes=rng.randint(500, 5_000)),
         ]
     )
+
+
+def widened(rng: Random, stream: StreamSchema) -> StreamSchema:
+    """Return a declaration with one column more, of any type; after WIDEST columns the same."""
+    if len(stream.columns) >= WIDEST:
+        return stream
+    column = ColumnSchema(f"more {len(stream.columns)}", rng.choice(list(ColumnType)))
+    return replace(stream, columns=(*stream.columns, column))
 
 
 def rows(rng: Random, stream: StreamSchema, now_us: int) -> list[Row]:

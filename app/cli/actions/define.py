@@ -1,6 +1,6 @@
 """What `psoup declare`, `drop` and `register` do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -36,12 +36,28 @@ def declare_stream(
     check_stream_name(stream)
     described, is_new = service.declare(stream, definition)
     _say_warnings(described)
+    _print_stream(described, "declared" if is_new else "declared so already", output)
+
+
+def add_columns(
+    service: PsoupClient, stream: str, columns: Sequence[JsonObject], output: ListFormat | None
+) -> None:
+    """Add columns to a stream and print it.
+
+    Raises:
+        DefinitionError: the name is none.
+        ServiceProblem: there is no such stream, it has another column of a name, or the service refused otherwise.
+    """
+    check_stream_name(stream)
+    _print_stream(service.add_columns(stream, columns), "has these columns", output)
+
+
+def _print_stream(described: JsonObject, state: str, output: ListFormat | None) -> None:
     console = standard_output()
     if not _is_for_people(console, output):
         write_line(described)
         return
-    state = "declared" if is_new else "declared so already"
-    console.print(Text.assemble((stream, f"bold {ACCENT}"), (f"  {state}", QUIET)))
+    console.print(Text.assemble((described["name"], f"bold {ACCENT}"), (f"  {state}", QUIET)))
     rows = [
         (
             column["name"],

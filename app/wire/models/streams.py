@@ -1,6 +1,5 @@
 """Streams as they travel: the declaration a client sends, the description it gets back."""
 
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -127,23 +126,25 @@ class RetentionPatch(_Strict):
 
 
 class StreamPatchBody(_Strict):
-    """The body of PATCH /v1/streams/{name}."""
+    """The body of PATCH /v1/streams/{name}: one change at least."""
 
-    retention: RetentionPatch
+    retention: RetentionPatch = RetentionPatch()
+    add_columns: list[ColumnBody] = Field(
+        default=[],
+        min_length=1,
+        description="Columns that follow the last one, NULL in the rows there are; one that is there just so stays.",
+    )
+    widen: dict[str, str] = Field(
+        default={},
+        description="Types of columns: refused with `incompatible-change`, a column keeps its type.",
+    )
 
 
-def patched_schema(declared: StreamSchema, body: StreamPatchBody) -> StreamSchema:
-    """Return a declaration with the changes that a client sent.
-
-    Raises:
-        InvalidFieldError: it cannot be kept (`check_schema`).
-    """
-    given, kept = body.retention, declared.retention
-    parts = {"time": kept.time_us, "rows": kept.rows, "bytes": kept.bytes}
-    parts |= {name: getattr(given, name) for name in given.model_fields_set}
-    schema = replace(declared, retention=Retention(parts["time"], parts["rows"], parts["bytes"]))
-    check_schema(schema)
-    return schema
+def column_from_body(body: ColumnBody, *, nullable: bool = True) -> ColumnSchema:
+    """Return the column a client sent; `nullable` is for one that does not say."""
+    unit = None if body.unit is None else TimeUnit(body.unit)
+    is_nullable = nullable if body.nullable is None else body.nullable
+    return ColumnSchema(body.name, ColumnType(body.type), is_nullable, unit)
 
 
 def schema_from_body(name: str, body: StreamBody) -> StreamSchema:
@@ -156,17 +157,9 @@ def schema_from_body(name: str, body: StreamBody) -> StreamSchema:
     default_clock = ClockKind.SERVER if body.time is None else ClockKind.HIGH_WATER
     schema = StreamSchema(
         name=name,
-        columns=tuple(
-            # The time column is what dates a row: it is not nullable unless somebody insists, and
-            # that is refused with its reason.
-            ColumnSchema(
-                c.name,
-                ColumnType(c.type),
-                c.nullable if c.nullable is not None else c.name != body.time,
-                None if c.unit is None else TimeUnit(c.unit),
-            )
-            for c in body.columns
-        ),
+        # The time column is what dates a row: it is not nullable unless somebody insists, and
+        # that is refused with its reason.
+        columns=tuple(column_from_body(c, nullable=c.name != body.time) for c in body.columns),
         time=body.time,
         clock=default_clock if body.clock is None else ClockKind(body.clock),
         retention=Retention(kept.time, kept.rows, kept.bytes),

@@ -36,6 +36,13 @@ BOUND_BYTES_PER_TEXT_BYTE: Final = 40
 """What a bound query takes for each byte of its canonical text: 9 to 36 were measured, most with much arithmetic."""
 
 
+class _Written(NamedTuple):
+    """What a text as it was written came to over some declarations: `*` over more columns is more."""
+
+    canonical: str
+    declared: Declared
+
+
 class _Kept(NamedTuple):
     """A bound query, the declarations it holds for, and what answering it takes from it."""
 
@@ -86,7 +93,7 @@ class BoundQueries:
         """
         self._skeletons = Skeletons(make_lock=make_lock)
         self._bind = self._skeletons.bind if bind is None else bind
-        self._kept: Recent[str | _AsWritten, str | _Kept] = Recent(bytes_max, make_lock())
+        self._kept: Recent[str | _AsWritten, _Written | _Kept] = Recent(bytes_max, make_lock())
         """By canonical text what is bound; by a text as it was written, the canonical one."""
         self._guard = make_lock()
         self._names: tuple[str, ...] = ()
@@ -110,9 +117,10 @@ class BoundQueries:
         """
         kept = None if parameters else self._of_canonical(text)
         if kept is None:
-            canonical = self._kept.get(self._as_written(text, streams, parameters))
-            kept = self._of_canonical(canonical) if isinstance(canonical, str) else None
-        if kept is None or not _holds(kept, streams):
+            written = self._kept.get(self._as_written(text, streams, parameters))
+            if isinstance(written, _Written) and _are_in_force(written.declared, streams):
+                kept = self._of_canonical(written.canonical)
+        if kept is None or not _are_in_force(kept.declared, streams):
             kept = self._bind_and_keep(text, streams, parameters)
         return kept.query
 
@@ -143,7 +151,7 @@ class BoundQueries:
         self._kept.check()
         self._skeletons.check()
         for text, kept in self._kept.pairs():
-            if isinstance(kept, str):
+            if isinstance(kept, _Written):
                 assert isinstance(text, tuple), "what was written leads to a canonical text"
                 continue
             assert text == kept.query.canonical, "kept under its text"
@@ -169,7 +177,7 @@ class BoundQueries:
             size += sum(
                 [sys.getsizeof(name) + sys.getsizeof(value) for name, _, value in written[2]]
             )
-            self._kept.put(written, canonical, size=size)
+            self._kept.put(written, _Written(canonical, declared), size=size)
         # Behind the text as it was written: it is what the fold and invocations will ask for.
         size = max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))
         self._kept.put(canonical, kept, size=size)
@@ -197,9 +205,6 @@ class BoundQueries:
         return text, number, tuple(given)
 
 
-def _holds(kept: _Kept, streams: Streams) -> bool:
-    """Return whether all streams that the query reads are declared as they were when it was bound."""
-    for source, declared in zip(kept.query.clause.sources, kept.declared, strict=True):
-        if streams.get(source.stream) != declared:
-            return False
-    return True
+def _are_in_force(declared: Declared, streams: Streams) -> bool:
+    """Return whether all streams that a query reads are declared as they were when it was bound."""
+    return all(streams.get(one[1].name) == one for one in declared)

@@ -37,6 +37,8 @@ def archived_rows(
 ) -> DataFrame | None:
     """Return all rows of an archive: `ARRIVAL_COLUMNS`, those of the stream, and `DAY`. None: no rows yet.
 
+    Columns that were added to the stream after a file was written are NULL in its rows.
+
     Raises:
         ArchiveAnswerRefusedError: its columns are not those of the stream.
     """
@@ -44,13 +46,20 @@ def archived_rows(
     if rows is None:
         return None
     expected = struct_type(with_arrival(columns)).add(StructField(DAY, DateType()))
-    if _shown(rows.schema) != _shown(expected):
+    # Spark takes the columns of one of the files.
+    known = _shown(rows.schema)[:-1]
+    later = expected.fields[len(known) : -1]
+    if (
+        [*known, *_shown(StructType(later))] != _shown(expected)[:-1]
+        or _shown(rows.schema)[-1:] != _shown(expected)[-1:]
+        or not all(field.nullable for field in later)
+    ):
         raise ArchiveAnswerRefusedError(
             f"The archive {path} has the columns {rows.schema.simpleString()}, where those of the stream make"
             f" {expected.simpleString()}: the archive is of another stream, or of one that was declared otherwise."
             " Name the folder that `psoup pipeline archive` writes for this stream: --archive STREAM=DIR."
         )
-    return rows
+    return spark.read.schema(expected).parquet(path)
 
 
 def archived_through(spark: SparkSession, path: str, note: ArchiveNote) -> int:

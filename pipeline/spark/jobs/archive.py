@@ -66,8 +66,9 @@ def _refuse_own_day(stream: JsonObject) -> None:
 
 
 def _reader_options(request: ArchiveRequest, note: ArchiveNote) -> dict[str, str]:
-    """Return the options of `format("psoup")`: read all batches, hold them until archived, ignore the known loss."""
-    options = {"url": request.url, "stream": request.stream, "token": request.token, "hold": "true"}
+    """Return the options of `format("psoup")`: read all, hold batches until archived, ignore the known loss."""
+    options = {"url": request.url, "stream": request.stream, "token": request.token}
+    options |= {"hold": "true", "allColumns": "true"}
     options["startingSeq"] = str(note.forgotten_through + 1)
     options["lossKnownThrough"] = str(note.forgotten_through)
     return {name: value for name, value in options.items() if value is not None}

@@ -97,6 +97,10 @@ class Arrivals:
         """Return `gen`, the applied `seq`, and `forgotten_through`: no batch past it is lost."""
         return self._service.batch_list(self._stream, limit=1)
 
+    def columns(self) -> tuple[ColumnSchema, ...]:
+        """Return the columns that the stream has now, as `columns_arriving` does."""
+        return columns_arriving(self._service, self._stream)
+
     def hold_all(self) -> None:
         """Hold all batches of the stream, before they are listed."""
         self._service.hold(self._stream, 0)

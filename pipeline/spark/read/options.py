@@ -19,6 +19,7 @@ _OF_STREAMS: Final = (
     "hold",
     "failOnDataLoss",
     "lossKnownThrough",
+    "allColumns",
 )
 _OF_ANSWERS: Final = ("query", "sql", "params", "meta", "now", "minSeq", "pageRows", "pushdown")
 _PARAMS: Final = '.option("params", \'{"min": 40}\')'
@@ -67,6 +68,7 @@ class ArrivalOptions:
         hold: whether the service keeps batches until this query has committed them.
         fail_on_loss: whether the query fails if batches are lost before it reads them.
         loss_known_through: batches up to this position may be lost without a failure.
+        all_columns: whether the query ends once the stream has columns that it does not read.
     """
 
     connection: Connection
@@ -76,6 +78,7 @@ class ArrivalOptions:
     hold: bool = False
     fail_on_loss: bool = True
     loss_known_through: int = 0
+    all_columns: bool = False
 
     def may_lack(self, seq: int) -> bool:
         """Return whether the query goes on if the batch at this position is lost."""
@@ -139,6 +142,7 @@ def arrival_options(given: Mapping[str, str]) -> ArrivalOptions:
         hold=options.truth("hold"),
         fail_on_loss=options.text("failOnDataLoss") is None or options.truth("failOnDataLoss"),
         loss_known_through=options.number("lossKnownThrough", least=0) or 0,
+        all_columns=options.truth("allColumns"),
     )
 
 

@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from psoup.client.calls import PsoupClient, check_generation
 from psoup.engine.limits import MIB
-from psoup.pipeline.errors import ReadRefusedError
+from psoup.pipeline.errors import ReadRefusedError, SchemaMismatchError
 from psoup.pipeline.spark.read.arrivals import Arrivals, ListedBatch, ReadThrough, columns_arriving
 from psoup.pipeline.spark.read.options import arrival_options
 from psoup.pipeline.spark.read.shaping import arrow_schema_declared, check_declared, rows_declared
@@ -103,10 +103,14 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             GenerationChangedError: the log is of another generation than `start`.
             ReadRefusedError: batches were lost before they were read.
+            SchemaMismatchError: with `allColumns`, the stream has columns that this query does not read.
         """
         most = limit.max_files if isinstance(limit, ReadMaxFiles) else None
         begin = ReadThrough(**start)
-        batches = self._opened(begin).past(begin, up_to=self._target, most=most)
+        arrivals = self._opened(begin)
+        batches = arrivals.past(begin, up_to=self._target, most=most)
+        if batches and self._options.all_columns:
+            self._check_all_columns(arrivals)
         self._listed = begin, batches
         if not batches:
             return start
@@ -182,6 +186,15 @@ class PsoupStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         check_generation(gen, int(service.batch_list(stream, limit=1)["gen"]))
         check_declared(self._schema, columns_arriving(service, stream))
+
+    def _check_all_columns(self, arrivals: Arrivals) -> None:
+        """Raise where the stream has more columns than are read. Asked behind the list: its batches have no others."""
+        missing = [one.name for one in arrivals.columns() if one.name not in self._schema.names]
+        if missing:
+            raise SchemaMismatchError(
+                f"Stream {self._options.stream!r} has columns that this query does not read, which may have been added since it"
+                f" began: {', '.join(missing)}. Nothing is lost: run it again."
+            )
 
     def _opened(self, start: ReadThrough | None = None) -> Arrivals:
         """Return the stream's arrivals; the first call opens the connection and compares the columns.

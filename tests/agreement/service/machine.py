@@ -5,6 +5,7 @@ folds the log's own entries; what the log has to refuse is predicted from a hand
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
@@ -21,7 +22,7 @@ from psoup.engine.errors import (
 from psoup.engine.invocation.answer import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
-from psoup.engine.tuples.schema import StreamSchema
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 from tests import strategies, strategies_join, strategies_sql, strategies_windows
 from tests.agreement.comparison import Paging, compare
 from tests.reference import Reference
@@ -79,7 +80,7 @@ class ServiceMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), name=st.sampled_from(STREAMS))
     def declare(self, data, name):
-        """A new stream is there; the same declaration again changes nothing; another is refused."""
+        """A new stream is there; the same declaration again changes nothing; another is refused, but more columns."""
         schema = data.draw(strategies.schemas(name, retention=strategies.retentions()))
         held = self.schemas.get(name)
         if held is None:
@@ -93,7 +94,17 @@ class ServiceMachine(RuleBasedStateMachine):
                 with pytest.raises(StreamDiffersError):
                     self.world.declare(schema)
                 self.count("declare-otherwise")
+            self._add_column(name, schema.columns[0].type)
         self.settle()
+
+    def _add_column(self, name: str, kind: ColumnType) -> None:
+        """A stream has a column more, NULL in the tuples there are; the same again changes nothing."""
+        held = self.schemas[name]
+        column = ColumnSchema(f"more {len(held.columns)}", kind)
+        self.schemas[name] = schema = replace(held, columns=(*held.columns, column))
+        assert not self.world.alter(schema, fold=False).duplicate
+        assert self.world.alter(schema, fold=False).duplicate
+        self.count("add-column")
 
     @precondition(lambda self: self.schemas)
     @rule(data=st.data())

@@ -15,6 +15,7 @@ VERBS = {
     "declare",
     "declare-again",
     "declare-otherwise",
+    "add-column",
     "drop",
     "cascade",
     "append",

@@ -60,6 +60,7 @@ def trade(second: int, sym: str, px: float) -> dict[str, Any]:
 
 SQL: Final = "SELECT * FROM trades WHERE px > 40 BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW)"
 TRADES: Final = "/v1/streams/trades"
+NARROW: Final = "/v1/streams/narrow"
 ROWS: Final = f"{TRADES}/rows"
 RESULTS: Final = "/v1/queries/{query}/results"
 TXN: Final = {"Psoup-Txn-App": "feed-1", "Psoup-Txn-Version": "1"}
@@ -96,6 +97,11 @@ _IN: Final = (
     Step("discard_stage", "other", "A part that nobody commits", "DELETE", "/v1/stages/{other}", 204),
     Step("get_stream", "trades", "The stream with its rows", "GET", TRADES, 200),
     Step("sample_stream", "latest", "The latest two rows", "GET", f"{TRADES}/sample", 200, query={"limit": "2"}),
+    Step("declare_stream", "narrow", "", "PUT", NARROW, 201, body=declaration(), is_shown=False),
+    Step("change_stream", "wider", "Add a column", "PATCH", NARROW, 200,
+         body={"add_columns": [{"name": "note", "type": "string"}]}),
+    Step("change_stream", "other type", "", "PATCH", NARROW, 422,
+         body={"add_columns": [{"name": "note", "type": "bool"}]}),
     Step("change_stream", "longer", "Keep more", "PATCH", TRADES, 200, body={"retention": {"time": "2h"}}),
     Step("change_stream", "stale", "", "PATCH", TRADES, 412, headers={"If-Match": '"another"'},
          body={"retention": {"time": "1h"}}),

@@ -1,8 +1,10 @@
 """Executors compute the hits that the engine would compute, bit for bit; the engine computes all others itself."""
 
 import sys
+from dataclasses import replace
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from psoup.engine import limits
@@ -11,6 +13,7 @@ from psoup.engine.ahead.executor_hits import ExecutorHits
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.engine import Engine
 from psoup.engine.log.operation import QueryId
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from tests.agreement.joins.world import stream, tuples
 from tests.engine.ahead.programs import (
     KEYS,
@@ -179,3 +182,29 @@ def test_executor_hits_sends_large_tables_once_and_small_ones_with_each_version(
     assert all(size < sizes[0] / 2 for size in sizes[2:]), "a version is less than the tables"
     ahead.close()
     assert all(sent.destroyed for sent in executors.sent)
+
+
+def test_executor_hits_of_a_stream_that_gets_a_column_are_the_engines_own():
+    """Executors get a version that has it: chunks of bodies of before and after, clauses that stood and new ones."""
+    executors = ExecutorsHere()
+    ahead = ExecutorHits(executors, elapsed_s=Clock(), pairs_min=0)
+    world, narrow = World(), stream("r")
+    wide = replace(narrow, columns=(*narrow.columns, ColumnSchema("more", ColumnType.INT64)))
+    world.declare(narrow, fold=False)
+    world.register("SELECT n FROM r WHERE n % 3 = 1", fold=False)
+    for step in range(4):
+        batch = tuples(step * 6_000, 6_000, keys=KEYS, seed=1, first_us=EPOCH_US, step_us=9)
+        if step == 1:
+            world.alter(wide, fold=False)
+        if step == 3:
+            world.register("SELECT n FROM r WHERE more + 0 < 5 OR more IS NULL", fold=False)
+        if step % 2:
+            batch = batch.append_column("more", pa.array([i % 9 for i in range(6_000)]))
+        world.append_content(rows_of(world.streams["r"][0], "r", batch), fold=False)
+    alone = deltas_of(world.history, Engine(), Random(1))
+    settled = deltas_of(world.history, Engine(precomputed=ahead), Random(1))
+    ahead.check()
+    for own, found in zip(alone, settled, strict=True):
+        assert plain(own) == plain(found)
+    assert 5 == executors.chunks == ahead.statistics().chunks
+    ahead.close()

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -19,8 +20,10 @@ from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.sources.cached_stem import CachedSteM
 from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from tests.engine.sources.growing_streams import CLAUSES, JOINS, Growing, begun
 from tests.patience import WAIT_S
+from tests.reference_values import Row
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -305,3 +308,48 @@ def test_entries_read_while_another_history_began_are_refused(monkeypatch):
     assert 0 == len(stem.view.segments)
     expected = growing.stored.times(stream_id, np.array([5]))
     assert expected == growing.cached.times(stream_id, np.array([5]))
+
+
+def test_cached_tuples_of_before_are_null_in_a_column_that_was_added():
+    """Segments that are held get it when an answer needs it, or when batches come that have it, full or not."""
+    growing = begun(3)
+    world, cached = growing.world, growing.cached
+    growing.send("r", SEGMENT_ROWS + 20)
+    rows = np.arange(growing.record("r").dropped_row, growing.record("r").rows)
+    stream_id, schema = world.streams["r"]
+    cached.tuples(stream_id, ("k",), rows)
+    loaded = cached.statistics().rows_loaded
+    for name in ("more", "text"):
+        kind = ColumnType.STRING if name == "text" else ColumnType.INT64
+        schema = replace(schema, columns=(*schema.columns, ColumnSchema(name, kind)))
+        world.alter(schema)
+        nulls = cached.tuples(stream_id, (name,), rows).columns[name]
+        assert [None] * len(rows) == nulls.to_list()
+        clause = bind(f"SELECT k FROM r WHERE {name} IS NULL AND k >= 0", world.streams).clause
+        assert len(rows) == len(
+            cached.matching(stream_id, clause, int(rows[0]), len(rows) + int(rows[0]))
+        )
+        cached.check()
+    assert loaded == cached.statistics().rows_loaded, "nothing was read again"
+    world.alter(replace(schema, columns=(*schema.columns, ColumnSchema("last", ColumnType.BOOL))))
+    last: Row = {
+        "ts": growing.at_us,
+        "i": 1,
+        "f": 0.5,
+        "t": "x",
+        "k": 2,
+        "more": 3,
+        "text": "y",
+        "last": True,
+    }
+    world.append("r", [last])
+    both = np.array([rows[-1], rows[-1] + 1])
+    for source in (cached, growing.stored):
+        found = source.tuples(stream_id, ("more", "last"), both).columns
+        assert ([None, 3], [None, True]) == (found["more"].to_list(), found["last"].to_list())
+    join = JoinPlan(
+        bind("SELECT a.k FROM r a, r b WHERE a.more = b.more AND b.last", world.streams).clause
+    )
+    spans = [DatedRows(stream_id, int(rows[0]), int(both[1]) + 1, None, growing.at_us * 2)] * 2
+    assert [[both[1]], [both[1]]] == cached.joining(join, spans).tolist()
+    cached.check()

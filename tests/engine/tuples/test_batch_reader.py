@@ -1,6 +1,7 @@
 """Reading logged bodies: what pyarrow reads, without pyarrow where psoup wrote them."""
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -103,6 +104,26 @@ def test_reader_of_every_type_reads_it_without_pyarrow(monkeypatch, count):
     for column, array in zip(held.columns, batch.columns, strict=True):
         plain = array.cast(pa.int64()) if column.type is ColumnType.TIMESTAMP else array
         assert plain.to_pylist() == column.to_list()
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_reader_of_bodies_of_before_columns_were_added_reads_null_in_them(monkeypatch, count):
+    """Without pyarrow too; a body of fewer columns than the first declaration had, or of others, is none."""
+    batch, first = arrow_of(count), 2
+    wide = replace(ALL_TYPES, added=len(ALL_TYPES.columns) - first)
+    reader = BatchReader(wide)
+    for width in (first, len(wide.columns), first + 1, first):
+        body = encode_batch(batch.select(range(width)))
+        assert_reads_as_pyarrow_does(reader, body)
+        columns = read(reader, body).columns
+        assert [[None] * count] * (len(wide.columns) - width) == [
+            column.to_list() for column in columns[width:]
+        ]
+    for damaged in (batch.select([0]), batch.select([0, 2]), batch.select([0, 1, 3])):
+        with pytest.raises(IntegrityError):
+            read(reader, encode_batch(damaged))
+    monkeypatch.delattr("psoup.engine.tuples.batch_reader.decode_batch")
+    assert count == len(read(BatchReader(wide), encode_batch(batch.select(range(first)))))
 
 
 def test_reader_dates_tuples_by_their_time_column():

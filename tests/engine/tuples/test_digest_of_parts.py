@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,11 +36,11 @@ def table(chance: np.random.Generator, count: int) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=arrow_schema(SCHEMA))
 
 
-def digest(rows: pa.Table) -> bytes:
+def digest(rows: pa.Table, schema: StreamSchema = SCHEMA) -> bytes:
     (batch,) = rows.combine_chunks().to_batches() or [
         pa.RecordBatch.from_pylist([], schema=rows.schema)
     ]
-    return digest_rows(SCHEMA, batch)
+    return digest_rows(schema, batch)
 
 
 def test_digest_of_rows_is_the_sum_of_its_parts_in_any_order():
@@ -62,3 +63,27 @@ def test_sum_of_digests_wraps_around():
     assert (2**256 - 2).to_bytes(32) == sum_digests([most, most])
     assert bytes(32) == sum_digests([])
     assert most == sum_digests([most])
+
+
+def test_digest_of_rows_that_are_null_in_added_columns_is_that_of_before():
+    """A value there counts, and in which column; the columns of the first declaration count as ever."""
+    wide = replace(SCHEMA, added=3)
+    rows = table(np.random.default_rng(5), count=40)
+    narrow = replace(SCHEMA, columns=SCHEMA.columns[:2])
+    nulls = rows.select([0, 1])
+    for column in SCHEMA.columns[2:]:
+        nulls = nulls.append_column(
+            arrow_schema(SCHEMA).field(column.name), pa.nulls(40, rows[column.name].type)
+        )
+    assert digest(rows.select([0, 1]), narrow) == digest(nulls, wide)
+    assert digest(nulls, SCHEMA) != digest(nulls, wide)
+    kinds = {"x": pa.bool_(), "y": pa.bool_()}
+    two = StreamSchema(
+        "s", tuple(ColumnSchema(name, ColumnType.BOOL) for name in kinds), None, ClockKind.SERVER
+    )
+    one, other = ([{"x": True, "y": None}], [{"x": None, "y": True}])
+    told = [
+        digest(pa.Table.from_pylist(given, pa.schema(kinds)), replace(two, added=2))
+        for given in (one, other)
+    ]
+    assert told[0] != told[1]

@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 
+import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from psoup.client.calls import PsoupClient
 from psoup.client.errors import DefinitionError
@@ -26,7 +28,7 @@ from psoup.pipeline.spark.launch import checkpoints as kept
 from psoup.pipeline.spark.launch.requests import ArchiveRequest
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.sql.standing_query import agreeing
-from tests.patience import wait_until
+from tests.patience import WAIT_S, wait_until
 from tests.spark.archive_answers.archive_world import archive_of, never
 from tests.spark.read.read_world import FLIGHTS, append, declare, flights
 
@@ -210,3 +212,31 @@ def test_archive_of_a_stream_declared_anew_goes_on_nowhere(spark, psoup_url, ser
     with pytest.raises(DefinitionError, match="Name another --path for the new stream"):
         archive_of(spark, psoup_url, "anew", tmp_path)
     assert service.held("anew") is None
+
+
+def test_archive_goes_on_with_a_column_that_was_added(spark, psoup_url, service, tmp_path):
+    """Its files of before are read with NULL there; a query that does not read the column ends, and loses nothing."""
+    declare(service, "wider", FLIGHTS)
+    append(service, "wider", flights(0, 20))
+    archive_of(spark, psoup_url, "wider", tmp_path)
+    options = {"url": psoup_url, "stream": "wider", "allColumns": "true"}
+    begun = spark.readStream.format("psoup").options(**options).load().writeStream.format("noop")
+    service.add_columns("wider", [{"name": "gate", "type": "string"}])
+    gates = pa.array([f"gate {i}" for i in range(20)], pa.string())
+    last = append(service, "wider", flights(20, 40).append_column("gate", gates))
+    stale = begun.option("checkpointLocation", str(tmp_path / "stale")).start()
+    with pytest.raises(
+        StreamingQueryException, match=r"columns that this query does not read.*: gate"
+    ):
+        stale.awaitTermination(WAIT_S)
+    archive_query = archive_query_of(service, "wider")
+    path = str(tmp_path / "wider")
+    connection = Connection(url=psoup_url, retry_s=5.0)
+    for live in ([last], []):  # from old files and the log, then from files of both kinds
+        found = find_tuples(agreeing(spark), service, archive_query, "wider", path)
+        assert live == [one.seq for one in found.live]
+        rows = rows_of(agreeing(spark), connection, archive_query, found, OPEN)
+        shown = rows.orderBy("_id").select("gate").collect()
+        assert [None] * 20 + gates.to_pylist() == [row.gate for row in shown]
+        archive_of(spark, psoup_url, "wider", tmp_path)
+    service.unhold("wider")

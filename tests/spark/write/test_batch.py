@@ -63,6 +63,15 @@ def test_write_columns_in_another_order_go_by_their_names(spark, psoup_url, serv
     assert [{"a": 7, "b": "x"}] == stored_rows(service, "ordered").to_pylist()
 
 
+def test_write_leaves_out_a_column_that_was_added(spark, psoup_url, service):
+    """A job that was written before goes on, NULL in what it does not know; one that knows the column sends it."""
+    service.declare("outgrown", {"columns": [{"name": "a", "type": "int64"}]})
+    service.add_columns("outgrown", [{"name": "b", "type": "string"}])
+    write(spark.sql("SELECT 1L AS a"), psoup_url, "outgrown")
+    write(spark.sql("SELECT 'x' AS b, 2L AS a"), psoup_url, "outgrown")
+    assert [{"a": 1, "b": None}, {"a": 2, "b": "x"}] == stored_rows(service, "outgrown").to_pylist()
+
+
 def test_write_mismatch_names_every_column_and_sends_nothing(spark, psoup_url, service):
     """One message: both types of each column, and what to write instead."""
     service.declare("mismatched", {"columns": [{"name": "id", "type": "string"}]})

@@ -131,9 +131,9 @@ class StoresAgree(RuleBasedStateMachine):
         if not isinstance(answer, tuple) and not answer.duplicate:
             self.in_force[name] = answer.seq
 
-    @rule(name=names, offset=offsets, kept=st.integers(1, 3), columns=looked_at)
+    @rule(name=names, offset=offsets, kept=st.integers(1, 4), columns=looked_at)
     def alter(self, name, offset, kept, columns):
-        schema = replace(declare(name, 1).schema, retention=Retention(rows=kept))
+        schema = replace(declare(name, 1 + kept % 2).schema, retention=Retention(rows=kept))
         stream_id = StreamId(self.current(name, offset))
         self.append(Alter(stream_id, schema, declared=declared(name, columns)))
 

@@ -76,6 +76,17 @@ def test_text_over_another_declaration_is_bound_again(streams):
     assert 4 == cache.statistics().bound
 
 
+@pytest.mark.parametrize("stream_id", [1, 2], ids=["added", "declared anew"])
+def test_text_with_a_star_means_the_columns_there_are(stream_id):
+    """Although the canonical text that it came to before was bound over more columns meanwhile."""
+    cache = BoundQueries()
+    narrow, wide = declared("s", 1, "i", "j"), declared("s", stream_id, "i", "j", "k")
+    canonical = cache.bind("SELECT * FROM s", narrow).canonical
+    assert bind(canonical, wide) == cache.bind(canonical, wide)
+    assert bind("SELECT * FROM s", wide) == cache.bind("SELECT * FROM s", wide)
+    cache.check()
+
+
 def test_text_whose_stream_is_gone_is_refused_although_it_was_bound():
     """No entry outlives the declaration it reads."""
     cache = BoundQueries()
