@@ -92,9 +92,15 @@ async def get_query(call: Call) -> Response:
 
 async def delete_query(call: Call) -> Response:
     """Remove a standing query."""
-    submitted = await call.service.submission.submit(
-        Remove(call.query_id()), deadline_s=call.service.settings.register_deadline_s
-    )
+    query_id, service = call.query_id(), call.service
+    try:
+        submitted = await service.submission.submit(
+            Remove(query_id), deadline_s=service.settings.register_deadline_s
+        )
+    except NotFoundError:
+        gone = functools.partial(service.results.gone, [query_id])
+        (why,) = await call.answered(gone, latest=call.latest())
+        raise why from None
     return removed(submitted)
 
 
@@ -190,7 +196,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         get_query,
         {200: Shown("The query.", QueryAnswer)},
         READ,
-        problems=("not-found",),
+        problems=("not-found", "query-expired"),
         from_memory=True,
     ),
     Endpoint(
@@ -204,7 +210,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             204: Shown("Removed.", headers={"Psoup-Seq": "Position of the removal."}),
         },
         REGISTER,
-        problems=("not-found",),
+        problems=("not-found", "query-expired"),
         rate="register",
         changes=True,
     ),

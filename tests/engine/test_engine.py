@@ -7,15 +7,17 @@ import pytest
 
 from psoup.engine.engine import Engine
 from psoup.engine.errors import IntegrityError
-from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS, QUERY_EXPIRED_KEPT_S
 from psoup.engine.log.operation import (
     Alter,
     Declare,
     Drop,
+    Expire,
     Materialize,
     QueryId,
     Register,
     Remove,
+    Renew,
     Replace,
     Rows,
     Tick,
@@ -68,6 +70,7 @@ def checkpoint_of(delta, engine):
         streams=tuple(delta.streams.values()),
         clauses=tuple(delta.clauses.values()),
         queries=tuple(delta.queries.values()),
+        expired=dict(delta.expired),
         batches=tuple(sorted(delta.batches.values(), key=lambda batch: batch.seq)),
     )
 
@@ -280,7 +283,15 @@ def history(kept=None):
         op.rows(numbers(7_000, 4_000)),
         op(Alter(STREAM, replace(schema, retention=Retention(rows=6_000)))),
         op(Replace(register(4))),
+        op(replace(register(10), ttl_us=100)),
+        op(replace(register(11, "SELECT t FROM s WHERE a < 3"), ttl_us=100)),
+        op(Replace(replace(register(4), labels={"team": "b"}, ttl_us=10_000))),
+        op(Renew(QueryId("q10")), after_us=99),
+        op(Expire(QueryId("q11")), after_us=1),
+        op(Renew(QueryId("q4")), after_us=10),
+        op(Expire(QueryId("q10")), after_us=100),
         op.rows(numbers(9_000, 3)),
+        op(Tick(), after_us=QUERY_EXPIRED_KEPT_S * 1_000_000),
     ]
 
 
@@ -329,6 +340,8 @@ def plain(deltas: list[Delta]):
             plain_pages(delta.pages),
             delta.dropped_clauses,
             delta.dropped_queries,
+            delta.expired,
+            delta.forgotten,
             delta.dropped_batches,
             delta.dropped_segments,
             delta.dropped_pages,

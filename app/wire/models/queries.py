@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.models.durations import LifetimeUs
 from psoup.app.wire.models.plans import PlanAnswer
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
 from psoup.app.wire.scalars import format_bound, format_duration, format_instant
@@ -118,6 +119,11 @@ class QueryDefinition(BaseModel):
     materialize: MaterializeWord = Field(
         default="auto", description="What is kept of the query's matches between invocations."
     )
+    ttl: LifetimeUs | None = Field(
+        default=None,
+        description="It expires when it was not used for so long; null: never.",
+        examples=["7d"],
+    )
 
 
 class QueryBody(QueryDefinition):
@@ -193,6 +199,13 @@ class QueryAnswer(BaseModel):
     )
     name: str | None
     labels: dict[str, str]
+    ttl: str | None = Field(
+        description="How long it lives without being used; null: for ever.", examples=["7d"]
+    )
+    expires_at: str | None = Field(
+        description="When it expires unless it is used before. null: never, or it is not applied yet.",
+        examples=["2026-11-28T10:00:00.000000Z"],
+    )
     sql: str | None = Field(
         default=None,
         description="With parameters alone: the text as it was registered. `canonical` holds their values.",
@@ -240,6 +253,8 @@ def describe_query(
     materialize: Materialize,
     text: RegisteredText | None,
     version: int = 1,
+    ttl_us: int | None = None,
+    expires_us: int | None = None,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
     path = f"/v1/queries/{query_id}"
@@ -251,12 +266,19 @@ def describe_query(
         "suspended": None,
         "name": name,
         "labels": dict(labels),
+        "ttl": None if ttl_us is None else format_duration(ttl_us),
+        **expiry(expires_us),
         **({} if text is None else {"sql": text.sql, "params": dict(text.params)}),
         **describe_definition(bound),
         "materialize": materialize.value,
         "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},
     }
+
+
+def expiry(expires_us: int | None) -> dict[str, object]:
+    """Return the member that says when a query expires, which moves while its description stays."""
+    return {"expires_at": None if expires_us is None else format_instant(expires_us)}
 
 
 def describe_definition(bound: BoundQuery) -> dict[str, object]:
