@@ -10,9 +10,10 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import READ, REGISTER
-from psoup.app.routes import batch_queries, query_changes
+from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
+from psoup.app.routes.query_tags import query_tag
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Description,
@@ -87,7 +88,8 @@ async def list_queries(call: Call) -> Response:
 async def get_query(call: Call) -> Response:
     """Describe one standing query, with its plan once it is applied."""
     described = functools.partial(_described_with_plan, call, call.query_id())
-    return json_answer(await call.answered(described, latest=call.answered_by))
+    description = await call.answered(described, latest=call.answered_by)
+    return json_answer(description, headers={"ETag": query_tag(description)})
 
 
 async def delete_query(call: Call) -> Response:
@@ -160,7 +162,11 @@ def _filter_warnings(call: Call) -> list[Description]:
 _REGISTERED: Final = Shown(
     "The query.",
     QueryAnswer,
-    headers={"Location": "Where the query is.", "Psoup-Seq": "Position of the registration."},
+    headers={
+        "Location": "Where the query is.",
+        "ETag": "Tag of the query, for If-Match.",
+        "Psoup-Seq": "Position of the registration.",
+    },
 )
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(
@@ -194,7 +200,11 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         "get_query",
         "Describe a standing query",
         get_query,
-        {200: Shown("The query.", QueryAnswer)},
+        {
+            200: Shown(
+                "The query.", QueryAnswer, headers={"ETag": "Tag of the query, for If-Match."}
+            )
+        },
         READ,
         problems=("not-found", "query-expired"),
         from_memory=True,
@@ -215,5 +225,6 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         changes=True,
     ),
     *query_changes.ENDPOINTS,
+    *query_patches.ENDPOINTS,
     *batch_queries.ENDPOINTS,
 )

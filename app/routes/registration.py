@@ -11,6 +11,7 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.routes.endpoint import Call, json_answer
+from psoup.app.routes.query_tags import query_tag
 from psoup.app.wire.models.queries import (
     FILLING,
     LIVE,
@@ -152,6 +153,8 @@ async def told_answer(call: Call, told: Told) -> Response:
     else:
         description = told.describe()
     headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
+    if "canonical" in description:
+        headers["ETag"] = query_tag(description)
     return json_answer(description, status=told.status, headers=headers)
 
 

@@ -132,6 +132,31 @@ class QueryBody(QueryDefinition):
     name: QueryName | None = None
 
 
+class QueryPatch(BaseModel):
+    """The body of PATCH /v1/queries/{id}: what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sql: str = Field(default="", examples=["SELECT * FROM trades WHERE px > 50"])
+    params: dict[ParameterName, GivenValue] | None = Field(
+        default=None,
+        max_length=limits.QUERY_PARAMETERS_MAX,
+        description="All values of the names in `sql`; null: there are none.",
+        examples=[{"min": 50}],
+    )
+    labels: dict[LabelKey, Label] | None = Field(
+        default=None,
+        max_length=limits.QUERY_LABELS_MAX,
+        description="All labels; null: none.",
+        examples=[{"user": "42"}],
+    )
+    ttl: LifetimeUs | None = Field(
+        default=None,
+        description="It expires when it was not used for so long from now on; null: never.",
+        examples=["7d"],
+    )
+
+
 def named_body(name: str, definition: QueryDefinition) -> QueryBody:
     """Return a definition with the name that it is put under.
 
