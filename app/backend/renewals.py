@@ -5,6 +5,8 @@ since it began anew: so uses write next to nothing, in whichever process they ar
 the next use. A renewal that another process has made meanwhile is a duplicate.
 """
 
+import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -38,6 +40,8 @@ class Renewals:
 
     def __init__(self, append: Append, now_us: Callable[[], int]) -> None:
         """Append by `append`, as `Log.append_many`; `now_us` is the store's clock, and asks nobody."""
+        self.watched: Callable[[], Collection[QueryId]] = tuple
+        """Which queries are waited for, in the event loop: these are used all along."""
         self._append = append
         self._now_us = now_us
         self._lock = threading.Lock()
@@ -82,6 +86,16 @@ class Renewals:
             for query_id, outcome in zip(due, outcomes, strict=True):
                 self._settle(query_id, outcome)
         return True
+
+    async def renew_often(self, wake: Callable[[], None]) -> None:
+        """Renew what is due every RENEW_EVERY_S, for ever; `wake` tells the backend that something was appended."""
+        while True:
+            await asyncio.sleep(RENEW_EVERY_S)
+            watched = frozenset(self.watched())
+            # What the log does not take now is noted again by the next use.
+            with contextlib.suppress(EngineError):
+                if await asyncio.to_thread(self.renew, watched):
+                    wake()
 
     def statistics(self) -> RenewalStatistics:
         """Return counters."""

@@ -5,10 +5,9 @@ could not be answered rightly.
 """
 
 import asyncio
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +16,7 @@ from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.pending import PendingQueries
-from psoup.app.backend.renewals import RENEW_EVERY_S, Renewals
+from psoup.app.backend.renewals import Renewals
 from psoup.app.backend.standing import StandingIndexes
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
@@ -136,8 +135,6 @@ class Service:
         )
         self.invoked = InvocationCounts()
         self.renewals = Renewals(store.log.append_many, store.results.now_us)
-        self.watched: Callable[[], Collection[QueryId]] = tuple
-        """Which queries are waited for: they are used all along."""
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None
@@ -169,7 +166,7 @@ class Service:
         await asyncio.to_thread(self.backend.wait_recovered, self.backend.grace_s)
         # Only now: what an engine counted before a worker began was not done in its first second.
         self._notes = asyncio.create_task(self._note_progress())
-        self._renewing = asyncio.create_task(self._renew_often())
+        self._renewing = asyncio.create_task(self.renewals.renew_often(self.backend.wake))
 
     async def stop(self) -> None:
         """End what runs, in the order of the data's way; appends on their way are awaited.
@@ -378,16 +375,6 @@ class Service:
         while True:
             self.throughput.note(self._elapsed_s(), self._progress())
             await asyncio.sleep(NOTE_EVERY_S)
-
-    async def _renew_often(self) -> None:
-        """Let queries that are used live on."""
-        while True:
-            await asyncio.sleep(RENEW_EVERY_S)
-            watched = frozenset(self.watched())
-            # What the log does not take now is noted again by the next use.
-            with contextlib.suppress(EngineError):
-                if await asyncio.to_thread(self.renewals.renew, watched):
-                    self.backend.wake()
 
     def _progress(self) -> Progress:
         figures = self.backend.figures()

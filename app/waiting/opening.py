@@ -36,5 +36,5 @@ def open_room(service: Service) -> WaitingRoom:
         now_us=service.results.now_us,
         pace=Pace(below=secrets.randbelow),
     )
-    service.watched = room.watched
+    service.renewals.watched = room.watched
     return room

@@ -148,8 +148,7 @@ class LiveResults:
 
     def gone(self, query_ids: Sequence[QueryId]) -> Sequence[NotFoundError]:
         """Return what requests for queries are answered that are not standing (`ResultsReader.gone`)."""
-        with self._lock:
-            return [gone_query(self._expired.get(query_id)) for query_id in query_ids]
+        return [gone_query(self._expired.get(query_id)) for query_id in query_ids]
 
     def pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
         """Return the clause's hits in those of `chunks` where it has any (`ResultsStructure.pages`)."""

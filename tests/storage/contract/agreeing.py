@@ -33,6 +33,7 @@ from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import Retention, StreamId, StreamSchema
 from psoup.storage.memory.store import MemoryStore
+from tests.storage.contract.small_limits import SMALL_LIMITS
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_hits, shown_pages
 from tests.storage.fold import Fold
 from tests.storage.outcomes import outcome, plain_read, plain_snapshot, plain_snapshots
@@ -50,19 +51,6 @@ from tests.storage.samples import (
 from tests.stores import SharedServer
 
 STREAMS = ("a", "a", "a", "b", "c")
-SMALL_LIMITS = {
-    "QUERIES_COUNT_MAX": 4,
-    "APPS_COUNT_MAX": 2,
-    "APP_DIGESTS_KEPT": 3,
-    "BACKLOG_OPERATIONS_MAX": 9,
-    "BACKLOG_BYTES_MAX": 60,
-    "STAGED_BYTES_MAX": 100,
-    "STAGE_MARK_BYTES": 5,
-    "COMMIT_BYTES_MAX": 30,
-    "PUBLISH_WRITES_MAX": 20,
-}
-"""So small that a few steps reach them."""
-
 names = st.sampled_from(STREAMS)
 offsets = st.sampled_from([0] * 12 + [1])
 numbers = st.integers(0, 5)
