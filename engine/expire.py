@@ -4,7 +4,7 @@ First floors move: tuples below them are shown no more. Ten minutes of the log's
 lie wholly below are dropped, hits first, then tuples: pages handed out earlier can be finished meanwhile.
 Nothing here depends on which queries stand: a future one may ask for anything that is retained.
 
-Queries that have expired (`engine/lifetime.py`) are forgotten after QUERY_EXPIRED_KEPT_S.
+Queries that have expired (`engine/lifetime.py`) are forgotten after QUERY_EXPIRED_KEPT_US.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ import numpy as np
 
 from psoup.engine.limits import (
     QUERIES_EXPIRED_MAX,
-    QUERY_EXPIRED_KEPT_S,
+    QUERY_EXPIRED_KEPT_US,
     RETIRED_SEGMENTS_MAX,
     RETIRED_US,
     SEGMENT_ROWS,
@@ -58,7 +58,7 @@ def is_forgotten(state: State, now_us: int) -> bool:
     if not state.expired:
         return False
     first_us: int = state.expired[0][0]
-    return now_us - first_us >= QUERY_EXPIRED_KEPT_S * 1_000_000
+    return now_us - first_us >= QUERY_EXPIRED_KEPT_US
 
 
 def due(state: State, now_us: int) -> bool:

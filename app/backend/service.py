@@ -336,7 +336,8 @@ class Service:
     def note_use(self, query: QueryRecord) -> None:
         """Take it that a query was answered from. Any thread."""
         self.invoked.note(query.query_id)
-        self.renewals.note(query)
+        if query.ttl_us is not None:
+            self.renewals.note(query)
 
     async def _catch_up(self) -> None:
         """Wait until what the log holds now is applied, for CATCH_UP_S at most."""

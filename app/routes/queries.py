@@ -13,7 +13,6 @@ from psoup.app.http.keys import READ, REGISTER
 from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
-from psoup.app.routes.query_tags import query_tag
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Description,
@@ -30,7 +29,7 @@ from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
 from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
-from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle
+from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle, query_tag
 from psoup.app.wire.parameters import LIMIT, PAGE
 from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits

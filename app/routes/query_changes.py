@@ -15,7 +15,7 @@ from psoup.app.http.keys import REGISTER
 from psoup.app.routes.batch_queries import LINES_PER_UNIT, SLICE
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.query_patches import told_replaced
-from psoup.app.routes.query_tags import IF_MATCH, check_match
+from psoup.app.routes.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Registration,

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
-from psoup.app.routes.query_tags import IF_MATCH, check_match
+from psoup.app.routes.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Registration,

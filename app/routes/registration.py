@@ -11,7 +11,6 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.routes.endpoint import Call, json_answer
-from psoup.app.routes.query_tags import query_tag
 from psoup.app.wire.models.queries import (
     FILLING,
     LIVE,
@@ -20,6 +19,7 @@ from psoup.app.wire.models.queries import (
     as_suspended,
     describe_query,
     expiry,
+    query_tag,
 )
 from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register

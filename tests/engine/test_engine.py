@@ -7,7 +7,7 @@ import pytest
 
 from psoup.engine.engine import Engine
 from psoup.engine.errors import IntegrityError
-from psoup.engine.limits import CHUNK_ROWS, QUERY_EXPIRED_KEPT_S
+from psoup.engine.limits import CHUNK_ROWS, QUERY_EXPIRED_KEPT_US
 from psoup.engine.log.operation import (
     Alter,
     Declare,
@@ -291,7 +291,7 @@ def history(kept=None):
         op(Renew(QueryId("q4")), after_us=10),
         op(Expire(QueryId("q10")), after_us=100),
         op.rows(numbers(9_000, 3)),
-        op(Tick(), after_us=QUERY_EXPIRED_KEPT_S * 1_000_000),
+        op(Tick(), after_us=QUERY_EXPIRED_KEPT_US),
     ]
 
 

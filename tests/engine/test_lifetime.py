@@ -6,7 +6,7 @@ import pytest
 
 from psoup.engine import expire
 from psoup.engine.engine import Engine
-from psoup.engine.limits import QUERY_EXPIRED_KEPT_S
+from psoup.engine.limits import QUERY_EXPIRED_KEPT_US
 from psoup.engine.log.operation import Declare, Expire, QueryId, Renew, Replace, Tick
 from tests.engine.batches import SCHEMA, Operations
 from tests.engine.test_engine import STREAM, folded, register
@@ -60,7 +60,7 @@ def test_apply_of_an_expiry_removes_a_query_no_earlier_than_its_end(engine, op):
 def test_apply_forgets_an_expired_query_in_the_end(engine, op):
     """Whatever operation comes then; a Tick is due for it."""
     (due,) = folded(engine, [op(Expire(FIRST), after_us=100)])
-    kept_us = QUERY_EXPIRED_KEPT_S * 1_000_000
+    kept_us = QUERY_EXPIRED_KEPT_US
     assert not engine.due(due.arrival_us + kept_us - 1)
     assert engine.due(due.arrival_us + kept_us)
     before, then = folded(engine, [op(Tick(), after_us=kept_us - 1), op(Tick())])

@@ -29,9 +29,7 @@ def _duration(given: object) -> object:
 
 
 def _lifetime(us: int) -> int:
-    least, most = (
-        second * limits.SECOND_US for second in (limits.QUERY_TTL_S_MIN, limits.QUERY_TTL_S_MAX)
-    )
+    least, most = limits.QUERY_TTL_US_MIN, limits.QUERY_TTL_US_MAX
     if not least <= us <= most:
         raise ValueError(
             f"expected {format_duration(least)} to {format_duration(most)}, or null: a query that never expires"

@@ -1,9 +1,11 @@
 """Standing queries as they travel: the registration a client sends, the description it gets back."""
 
+import hashlib
 import secrets
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, cast
 
+import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
@@ -30,6 +32,12 @@ _INSTEAD: Final = (
     'Remove it and register a narrower one, or the same with "materialize": "none", which keeps nothing and finds the '
     "rows of its window when it is invoked"
 )
+_TAGGED: Final = (
+    *("id", "version", "name", "labels", "ttl"),
+    *("canonical", "materialize", "sql", "params"),
+)
+"""Members of a description that say what can be changed."""
+_TAG_DIGITS: Final = 16
 PREFIX: Final = "q_"
 _NO_UTF_8: Final = "\ufffd"
 """What a path has in the place of bytes that are not UTF-8: two names may become one by it."""
@@ -299,6 +307,13 @@ def describe_query(
         "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},
     }
+
+
+def query_tag(description: Mapping[str, object]) -> str:
+    """Return the `ETag` of a query: of what clients can change. It is weak: what else is told changes by itself."""
+    made_of = [description.get(name) for name in _TAGGED]
+    written = orjson.dumps(made_of, option=orjson.OPT_SORT_KEYS)
+    return f'W/"{hashlib.sha256(written).hexdigest()[:_TAG_DIGITS]}"'
 
 
 def expiry(expires_us: int | None) -> dict[str, object]:

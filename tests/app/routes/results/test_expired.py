@@ -12,7 +12,7 @@ pytestmark = pytest.mark.services
 @pytest.fixture
 def here(monkeypatch):
     """A server with one stream, where a query may be over as soon as it begins: stores have clocks of their own."""
-    monkeypatch.setattr(limits, "QUERY_TTL_S_MIN", 0)
+    monkeypatch.setattr(limits, "QUERY_TTL_US_MIN", 0)
     with site() as one:
         yield one
 

@@ -1,27 +1,13 @@
-"""The entity tag of a query: of what a client can change, not of what else its description tells."""
+"""What a client has read of a query that it changes: compared with the query as it stands."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Final
-
-import orjson
 
 from psoup.app.errors import PreconditionFailedError
 from psoup.app.http.entity_tags import is_listed
 from psoup.app.routes.endpoint import Call
+from psoup.app.wire.models.queries import query_tag
 
-TAG_DIGITS: Final = 16
-_MEMBERS: Final = (
-    "id",
-    "version",
-    "name",
-    "labels",
-    "ttl",
-    "canonical",
-    "materialize",
-    "sql",
-    "params",
-)
 IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",
@@ -29,14 +15,6 @@ IF_MATCH: Final = {
     "description": "The `ETag` of the query that is to be changed: 412 where it is another one by now.",
     "schema": {"type": "string"},
 }
-
-
-def query_tag(description: Mapping[str, object]) -> str:
-    """Return the `ETag` of a query. It is weak: what else a description tells changes by itself."""
-    made_of = orjson.dumps(
-        [description.get(name) for name in _MEMBERS], option=orjson.OPT_SORT_KEYS
-    )
-    return f'W/"{hashlib.sha256(made_of).hexdigest()[:TAG_DIGITS]}"'
 
 
 def check_match(call: Call, description: Mapping[str, object] | None) -> None:
