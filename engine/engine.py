@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import assert_never
 
-from psoup.engine import expire, ingest, register
+from psoup.engine import expire, ingest, lifetime, register
 from psoup.engine.clauses.query_stem import QuerySteMStatistics
 from psoup.engine.data.source import TupleSource
 from psoup.engine.eddy.eddy import Eddy, EddyStatistics
@@ -24,9 +24,13 @@ from psoup.engine.log.operation import (
     Alter,
     Declare,
     Drop,
+    Expire,
+    OfQuery,
     Operation,
+    QueryId,
     Register,
     Remove,
+    Renew,
     Replace,
     Rows,
     Tick,
@@ -165,6 +169,10 @@ class Engine:
         """Return whether a Tick that arrives at `now_us` would forget something."""
         return expire.due(self._state, now_us)
 
+    def overdue(self, now_us: int, *, limit: int) -> Sequence[QueryId]:
+        """Return queries whose time to live is over at `now_us`, at most `limit`, the earliest first. O(found)."""
+        return lifetime.overdue(self._state, now_us, limit)
+
     @classmethod
     def restore(
         cls,
@@ -221,12 +229,8 @@ class Engine:
         match content:
             case Rows():
                 ingest.ingest(state, draft, eddy=eddy, operation=operation, content=content)
-            case Register():
-                register.register(state, draft, eddy=eddy, content=content)
-            case Replace():
-                register.replace(state, draft, eddy=eddy, content=content)
-            case Remove():
-                register.remove(state, draft, content=content)
+            case Register() | Replace() | Renew() | Remove() | Expire():
+                self._dispatch_query(draft, content)
             case Tick():
                 pass
             case Declare():
@@ -235,5 +239,21 @@ class Engine:
                 ingest.alter(state, draft, content=content)
             case Drop():
                 ingest.drop(state, draft, eddy=eddy, content=content)
+            case _:
+                assert_never(content)
+
+    def _dispatch_query(self, draft: Draft, content: OfQuery) -> None:
+        state, eddy = self._state, self._eddy
+        match content:
+            case Register():
+                register.register(state, draft, eddy=eddy, content=content)
+            case Replace():
+                register.replace(state, draft, eddy=eddy, content=content)
+            case Renew():
+                lifetime.renew(state, draft, content=content)
+            case Remove():
+                register.remove(state, draft, content=content)
+            case Expire():
+                lifetime.expire_query(state, draft, content=content)
             case _:
                 assert_never(content)

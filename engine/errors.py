@@ -124,6 +124,24 @@ class NotFoundError(EngineError):
     code = "not-found"
 
 
+class QueryExpiredError(NotFoundError):
+    """The query's time to live is over; extra `expired_at` is when it expired, in microseconds since the epoch."""
+
+    code = "query-expired"
+
+    def __init__(self, expired_us: int) -> None:
+        """Say what to do: a handle never comes back."""
+        super().__init__(
+            "The query has expired: it was not used for its time to live. Register it again.",
+            expired_at=expired_us,
+        )
+
+
+def gone_query(expired_us: int | None) -> NotFoundError:
+    """Return what a request for a query is answered that is not standing; None = it is not known to have expired."""
+    return NotFoundError(NO_QUERY) if expired_us is None else QueryExpiredError(expired_us)
+
+
 class StreamDiffersError(EngineError):
     """A stream of that name exists with another definition; extra `diff`."""
 

@@ -3,13 +3,21 @@
 First floors move: tuples below them are shown no more. Ten minutes of the log's time later the segments that
 lie wholly below are dropped, hits first, then tuples: pages handed out earlier can be finished meanwhile.
 Nothing here depends on which queries stand: a future one may ask for anything that is retained.
+
+Queries that have expired (`engine/lifetime.py`) are forgotten after QUERY_EXPIRED_KEPT_US.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from psoup.engine.limits import RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
+from psoup.engine.limits import (
+    QUERIES_EXPIRED_MAX,
+    QUERY_EXPIRED_KEPT_US,
+    RETIRED_SEGMENTS_MAX,
+    RETIRED_US,
+    SEGMENT_ROWS,
+)
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.state.state import State, StreamState
@@ -17,10 +25,11 @@ from psoup.engine.tuples.schema import ClockKind
 
 
 def expire(state: State, draft: Draft) -> None:
-    """Move the floors of every stream, and drop the segments that left retention long enough ago.
+    """Move the floors of every stream, drop the segments that left retention long enough ago, forget expired queries.
 
     Cost: O(1) for each stream that got rows, or lets something go as time passes; nothing for others.
     """
+    forget_expired(state, draft)
     for stream_id in sorted(state.unsettled):
         stream = state.streams[stream_id]
         before = stream.record
@@ -35,12 +44,29 @@ def expire(state: State, draft: Draft) -> None:
             state.unsettled.discard(stream_id)
 
 
+def forget_expired(state: State, draft: Draft) -> None:
+    """Forget queries that expired long ago, and the earliest of more than QUERIES_EXPIRED_MAX."""
+    while state.expired and (
+        len(state.expired) > QUERIES_EXPIRED_MAX or is_forgotten(state, draft.arrival_us)
+    ):
+        _, query_id = state.expired.pop(0)
+        draft.forgotten.add(query_id)
+
+
+def is_forgotten(state: State, now_us: int) -> bool:
+    """Return whether the query that expired first need not be remembered at `now_us`."""
+    if not state.expired:
+        return False
+    first_us: int = state.expired[0][0]
+    return now_us - first_us >= QUERY_EXPIRED_KEPT_US
+
+
 def due(state: State, now_us: int) -> bool:
-    """Return whether an operation that arrives at `now_us` would forget a tuple or drop a segment.
+    """Return whether an operation that arrives at `now_us` would forget a tuple or a query, or drop a segment.
 
     Cost: as for `expire`; O(chunks) for streams with a time to keep.
     """
-    return any(
+    return is_forgotten(state, now_us) or any(
         (stream.leaving and now_us - stream.leaving[0][1] >= RETIRED_US)
         or forgets(stream, time_floor(stream.record, now_us))
         for stream in map(state.streams.__getitem__, state.unsettled)

@@ -16,7 +16,6 @@ from typing import Final
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import TupleSource
 from psoup.engine.errors import (
-    NO_QUERY,
     AnswerTooLargeError,
     EngineError,
     NotFoundError,
@@ -122,9 +121,11 @@ def invoke_many(
     requests = [replace(request, since=one) for one in since] or [request] * len(query_ids)
     for _ in range(ATTEMPTS_MAX):
         snapshots = results.snapshots(query_ids)
+        asked_of = zip(query_ids, snapshots, strict=True)
+        gone = iter(results.gone([one for one, snapshot in asked_of if snapshot is None]))
         try:
             return [
-                NotFoundError(NO_QUERY)
+                next(gone)
                 if snapshot is None
                 else answered_or_refused(results, source, snapshot, asked, cache)
                 for snapshot, asked in zip(snapshots, requests, strict=True)

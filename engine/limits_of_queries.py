@@ -43,6 +43,18 @@ QUERY_LABELS_MAX: Final = 16
 """Labels of one query."""
 QUERY_LABEL_LENGTH_MAX: Final = 128
 """Characters of a label's name and of its value."""
+QUERY_TTL_US_MIN: Final = 60_000_000
+"""The shortest time to live of a query: its renewals are written, every tenth of it."""
+QUERY_TTL_US_MAX: Final = 366 * 86_400_000_000
+"""The longest; a query that is to stand longer than a year without being used has none."""
+QUERY_RENEWALS_PER_TTL: Final = 10
+"""A use renews a query once a tenth of its time to live has passed since it was renewed last: so uses write little."""
+QUERY_EXPIRED_KEPT_US: Final = 30 * 86_400_000_000
+"""So long it is remembered that a query has expired, for those who come back."""
+QUERIES_EXPIRED_MAX: Final = 100_000
+"""Expired queries that are remembered; beyond, the earliest is forgotten. Some 200 bytes each."""
+QUERIES_EXPIRED_TOGETHER_MAX: Final = 1_000
+"""Queries that expire in one turn of the loop: some 50 ms of it."""
 QUERY_PARAMETERS_MAX: Final = 128
 """Parameters of one query: two for each of its factors, as the ends of a BETWEEN are."""
 QUERY_PARAMETER_NAME_LENGTH_MAX: Final = 64

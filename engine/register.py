@@ -36,14 +36,16 @@ def register(state: State, draft: Draft, *, eddy: Eddy, content: Register) -> No
         raise NameTakenError(f"Query {content.query_id} is standing already.", id=content.query_id)
     bound = bound_query(state, content)
     clause_id = clause_of(state, draft, eddy=eddy, query=(bound, content))
-    query = query_record(bound, content, seq=draft.seq, clause_id=clause_id)
+    query = query_record(
+        bound, content, seq=draft.seq, clause_id=clause_id, now_us=draft.arrival_us
+    )
     state.hold_query(query)
     draft.queries[query.query_id] = query
     count_queries(state, draft, state.clauses[clause_id].record.streams, by=1)
 
 
 def replace(state: State, draft: Draft, *, eddy: Eddy, content: Replace) -> None:
-    """Give a standing query another definition under its handle and name: its next version.
+    """Make a standing query what `content` says, under its handle and name. Another definition is its next version.
 
     Raises:
         NotFoundError: no query stands under handle and name, or a stream is not in force under the id given.
@@ -55,12 +57,14 @@ def replace(state: State, draft: Draft, *, eddy: Eddy, content: Replace) -> None
         raise NotFoundError(f"No query {given.query_id} is standing under this name.")
     bound = bound_query(state, given)
     clause_id = clause_of(state, draft, eddy=eddy, query=(bound, given))
+    redefined = definition(state, before) != given.definition
     query = dataclasses.replace(
-        query_record(bound, given, seq=before.seq, clause_id=clause_id),
-        version=before.version + 1,
-        defined_seq=draft.seq,
+        query_record(bound, given, seq=before.seq, clause_id=clause_id, now_us=draft.arrival_us),
+        version=before.version + redefined,
+        defined_seq=draft.seq if redefined else before.defined_seq,
+        amended_seq=before.amended_seq if redefined else draft.seq,
     )
-    read = state.clauses[before.clause_id].record.streams
+    read = state.clauses[before.clause_id].record.streams if redefined else ()
     if clause_id != before.clause_id:
         release(state, draft, query.query_id)
         draft.dropped_queries.discard(query.query_id)
@@ -82,6 +86,11 @@ def remove(state: State, draft: Draft, *, content: Remove) -> None:
     release(state, draft, query.query_id)
 
 
+def definition(state: State, query: QueryRecord) -> str:
+    """Return the definition of a standing query, as `Register.definition` has it."""
+    return f"{state.clauses[query.clause_id].record.materialize} {query.canonical}"
+
+
 def clause_of(
     state: State, draft: Draft, *, eddy: Eddy, query: tuple[BoundQuery, Register]
 ) -> ClauseId:
@@ -99,9 +108,12 @@ def clause_of(
 
 
 def query_record(
-    bound: BoundQuery, content: Register, *, seq: Seq, clause_id: ClauseId
+    bound: BoundQuery, content: Register, *, seq: Seq, clause_id: ClauseId, now_us: int
 ) -> QueryRecord:
-    """Return the record of a handle, registered by operation `seq`, over a clause that is held."""
+    """Return the record of a handle, registered by operation `seq`, over a clause that is held.
+
+    It expires its time to live after `now_us`.
+    """
     return QueryRecord(
         query_id=content.query_id,
         seq=seq,
@@ -112,6 +124,8 @@ def query_record(
         labels=dict(content.labels),
         ranges=bound.ranges,
         text=content.text,
+        ttl_us=content.ttl_us,
+        expires_us=None if content.ttl_us is None else now_us + content.ttl_us,
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         MirrorError,
         MissingPackageError,
         PsoupError,
+        QueryExpiredError,
         ServiceProblem,
         ServiceUnreachableError,
     )
@@ -50,6 +51,7 @@ __all__ = [
     "MissingPackageError",
     "PsoupError",
     "Query",
+    "QueryExpiredError",
     "Receipt",
     "RetryPolicy",
     "Series",
@@ -69,7 +71,7 @@ _MODULES: Final = {
     "database": ("Database", "connect"),
     "errors": (
         *("AddressError", "DefinitionError", "MirrorError", "MissingPackageError", "PsoupError"),
-        *("ServiceProblem", "ServiceUnreachableError"),
+        *("QueryExpiredError", "ServiceProblem", "ServiceUnreachableError"),
     ),
     "mirrors": ("Mirror", "open_mirror"),
     "operations": ("Txn",),

@@ -47,6 +47,7 @@ STREAMS: Final = "{ps}:s"
 DECLARATIONS: Final = "{ps}:d"
 CLAUSES: Final = "{ps}:c"
 QUERIES: Final = "{ps}:q"
+EXPIRED: Final = "{ps}:e"
 GARBAGE: Final = "{ps}:g"
 FIGURES: Final = "{ps}:f"
 RESULT_SEALS: Final = "{ps}:v"
@@ -82,7 +83,7 @@ def producers(stream_id: StreamId) -> str:
 
 
 def rowless(stream_id: StreamId) -> str:
-    """Return the key of those of a stream's producers that have never sent a row (`rowless_of` in append.lua)."""
+    """Return the key of those of a stream's producers that have never sent a row (`rowless_of` in catalogue.lua)."""
     return f"{producers(stream_id)}:e"
 
 

@@ -12,13 +12,13 @@ from psoup.engine.log.operation import (
     Alter,
     Declare,
     Drop,
+    Expire,
     Operation,
     QueryId,
     Register,
     Remove,
     Replace,
     Rows,
-    Tick,
 )
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import BoundQuery
@@ -131,9 +131,9 @@ class Reference:
                 self._take(operation, rows)
             case Register() | Replace() as content:
                 self._register(operation, content)
-            case Remove(query_id=query_id):
+            case Remove(query_id=query_id) | Expire(query_id=query_id):
                 del self.queries[query_id]
-            case Tick():
+            case _:  # renewals and ticks change no answer
                 pass
         for stream in self.streams.values():
             forget(stream, operation.arrival_us)

@@ -16,6 +16,7 @@ from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
 from psoup.app.backend.pending import PendingQueries
+from psoup.app.backend.renewals import Renewals
 from psoup.app.backend.standing import StandingIndexes
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.backend.submission import Submission, SubmissionStatistics
@@ -38,7 +39,7 @@ from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.recent import Recent
 from psoup.engine.results.contract import Counts, Cut, Gen
-from psoup.engine.results.delta import StreamRecord
+from psoup.engine.results.delta import QueryRecord, StreamRecord
 from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
 from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
 from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
@@ -133,9 +134,11 @@ class Service:
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
         self.invoked = InvocationCounts()
+        self.renewals = Renewals(store.log.append_many, store.results.now_us)
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None
+        self._renewing: asyncio.Task[None] | None = None
         self.backend = make_backend(self)
         self.results = self.backend.results
         self.pending = PendingQueries(
@@ -163,6 +166,7 @@ class Service:
         await asyncio.to_thread(self.backend.wait_recovered, self.backend.grace_s)
         # Only now: what an engine counted before a worker began was not done in its first second.
         self._notes = asyncio.create_task(self._note_progress())
+        self._renewing = asyncio.create_task(self.renewals.renew_often(self.backend.wake))
 
     async def stop(self) -> None:
         """End what runs, in the order of the data's way; appends on their way are awaited.
@@ -172,8 +176,9 @@ class Service:
         await asyncio.to_thread(self.submission.close)
         await asyncio.to_thread(self.backend.stop)
         self.applied.close()
-        if self._notes is not None:
-            self._notes.cancel()
+        for task in (self._notes, self._renewing):
+            if task is not None:
+                task.cancel()
         await asyncio.to_thread(self.decoding.close)
         await asyncio.to_thread(self.state.close)
         await asyncio.to_thread(self.inventory.close)
@@ -326,6 +331,13 @@ class Service:
         self.matching.check()
         self.backend.check()
         self.throughput.check()
+        self.renewals.check()
+
+    def note_use(self, query: QueryRecord) -> None:
+        """Take it that a query was answered from. Any thread."""
+        self.invoked.note(query.query_id)
+        if query.ttl_us is not None:
+            self.renewals.note(query)
 
     async def _catch_up(self) -> None:
         """Wait until what the log holds now is applied, for CATCH_UP_S at most."""

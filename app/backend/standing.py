@@ -16,7 +16,7 @@ from psoup.engine.asking.standing_queries import RowMatches, StandingQueries
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.errors import SqlError, StaleDeclarationError
 from psoup.engine.log.contract import Log
-from psoup.engine.log.operation import Drop, Operation, QueryId, Register, Remove, Replace
+from psoup.engine.log.operation import Drop, Expire, Operation, QueryId, Register, Remove, Replace
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.recent import Recent
@@ -187,7 +187,7 @@ class StandingIndexes:
 def _queries_of(operation: Operation) -> Sequence[QueryId]:
     """Return the queries that an operation brings or takes."""
     match operation.content:
-        case Register(query_id=query_id) | Remove(query_id=query_id):
+        case Register(query_id=query_id) | Remove(query_id=query_id) | Expire(query_id=query_id):
             return (query_id,)
         case Replace(query=query):
             return (query.query_id,)

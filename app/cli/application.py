@@ -20,6 +20,7 @@ from psoup.app.cli.mcp import mcp
 from psoup.app.cli.one_text import OneTextCommand
 from psoup.app.cli.pipeline import pipeline
 from psoup.app.cli.query import invoke, query
+from psoup.app.cli.top import top
 from psoup.app.operate.child_python import keep_out_current_folder
 
 if TYPE_CHECKING:
@@ -339,7 +340,7 @@ def fsck(
 COMMANDS = (
     *(serve, engine, api, fsck, demo),
     *(declare, load, drop, validate, register, query, invoke, explain, follow),
-    *(streams, queries, status, remove, key, mcp),
+    *(streams, queries, status, top, remove, key, mcp),
 )
 for command in COMMANDS:
     application.command(cls=OneTextCommand if command in (validate, register, query) else None)(

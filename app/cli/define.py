@@ -18,6 +18,12 @@ from psoup.engine.tuples.schema import ClockKind
 from psoup.engine.tuples.time_unit import TimeUnit
 
 Stream = Annotated[str, typer.Argument(help="The stream's name.")]
+Dropped = Annotated[str | None, typer.Argument(help="The stream's name.")]
+DroppedLabel = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="key:value, instead of a stream: the queries that have it go."),
+]
+Ttl = Annotated[str | None, typer.Option(help="It goes when nobody asks for so long: 7d.")]
 Column = Annotated[
     list[str] | None,
     typer.Option(
@@ -118,13 +124,28 @@ def declare(
 
 
 @exits
-def drop(stream: Stream, *, yes: Yes = False, url: Url = URL_DEFAULT, token: Token = None) -> None:
-    """Drop a stream with its rows and the queries that read it. Asks first."""
-    from psoup.app.cli.actions.define import drop_stream
+def drop(
+    stream: Dropped = None,
+    *,
+    label: DroppedLabel = None,
+    yes: Yes = False,
+    url: Url = URL_DEFAULT,
+    token: Token = None,
+) -> None:
+    """Drop a stream with its rows and the queries that read it, or the queries that have labels. Asks first."""
+    from psoup.app.cli.actions.define import drop_queries, drop_stream
+    from psoup.app.cli.actions.pairs import labels_of
     from psoup.client.calls import PsoupClient
+    from psoup.client.errors import DefinitionError
 
+    labels = labels_of(label or ())
+    if (stream is None) is not bool(labels):
+        raise DefinitionError("Give the name of a stream, or --label key:value.")
     with PsoupClient(url, token=token) as service:
-        drop_stream(service, stream, yes=yes)
+        if stream is not None:
+            drop_stream(service, stream, yes=yes)
+        else:
+            drop_queries(service, label or (), yes=yes)
 
 
 @exits
@@ -135,6 +156,7 @@ def register(
     name: Name = None,
     label: Label = None,
     materialize: Kept = None,
+    ttl: Ttl = None,
     output: HandleFormat = None,
     url: Url = URL_DEFAULT,
     token: Token = None,
@@ -148,5 +170,12 @@ def register(
     with PsoupClient(url, token=token) as service:
         kept = None if materialize is None else materialize.value
         register_query(
-            service, sql, output, params=params, name=name, labels=labels, materialize=kept
+            service,
+            sql,
+            output,
+            params=params,
+            name=name,
+            labels=labels,
+            materialize=kept,
+            ttl=ttl,
         )

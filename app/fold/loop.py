@@ -315,8 +315,8 @@ class FoldLoop(InProcess):
     def _until_it_works(self, step: Callable[[], None]) -> bool:
         """Run `step` until the store lets it pass; False = the loop is to end.
 
-        It is taken again after any of TRANSIENT_ERRORS, CommitUnknownError as well: only ticks are appended here, and
-        one too many changes nothing.
+        It is taken again after any of TRANSIENT_ERRORS, CommitUnknownError as well: only ticks and expiries are
+        appended here, and one too many changes nothing.
         """
         wait_s = RETRY_S_FIRST
         phase = self._phase
@@ -368,8 +368,9 @@ class FoldLoop(InProcess):
         )
 
     def _turn(self) -> None:
-        """Fold what there is, or let time pass where nothing arrives; then be idle."""
+        """Let queries expire, fold what there is, or let time pass where nothing arrives; then be idle."""
         self._wake.clear()
+        self._fold.expire()
         self._idle = not (self._fold_on() or self._fold.tick())
 
     def _rest(self) -> None:

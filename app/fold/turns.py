@@ -23,7 +23,7 @@ from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import Engine, EngineStatistics, PrecomputedHits
 from psoup.engine.errors import IntegrityError, OverloadedError
 from psoup.engine.log.groups import read_groups
-from psoup.engine.log.operation import Operation, Tick
+from psoup.engine.log.operation import Expire, Operation, Tick
 from psoup.engine.query.bind.binder import Bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import ClauseRecord, Delta, merge
@@ -35,7 +35,7 @@ from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 
 DUE_EVERY_S: Final = 0.25
-"""The store's clock is asked no oftener whether something is due."""
+"""The clock is asked no oftener whether something is due."""
 
 _LOG = structlog.get_logger("psoup.fold")
 
@@ -70,7 +70,7 @@ class Fold:
         self._gen = Gen(0)
         self._applied = Seq(0)
         self._waiting_since_us: int | None = None
-        self._due_next_s = 0.0
+        self._due_next_s = self._overdue_next_s = 0.0
         self.counted = FoldFigures()
 
     @property
@@ -200,6 +200,20 @@ class Fold:
             return False
         self.counted.ticks += 1
         return True
+
+    def expire(self) -> None:
+        """Append the expiry of queries whose time to live is over, QUERIES_EXPIRED_TOGETHER_MAX at most.
+
+        The log compares with its own clock and with renewals that are not applied yet: what it refuses is tried again.
+        """
+        now_s = self._elapsed_s()
+        if now_s < self._overdue_next_s:
+            return
+        self._overdue_next_s = now_s + DUE_EVERY_S
+        now_us = self._store.results.now_us()
+        overdue = self._engine.overdue(now_us, limit=limits.QUERIES_EXPIRED_TOGETHER_MAX)
+        if overdue:
+            self._store.log.append_many([Expire(query_id) for query_id in overdue])
 
     def publish(self) -> None:
         """Publish all that is applied."""

@@ -26,6 +26,7 @@ _INSTANTS = frozenset(
         ("now-out-of-range", "oldest"),
         ("now-out-of-range", "newest"),
         ("history-failed", "retry_at"),
+        ("query-expired", "expired_at"),
     }
 )
 """Extras in microseconds, by code and name."""
@@ -86,6 +87,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "history-taken": ProblemType(409, "The history is not this worker's"),
     "history-parts-missing": ProblemType(409, "The parts of the history do not make an answer"),
     "history-failed": ProblemType(409, "The answer could not be computed from the archive"),
+    "query-expired": ProblemType(410, "The query's time to live is over"),
     "query-complete": ProblemType(410, "The query's window is over"),
     "page-expired": ProblemType(410, "The page token needs what is no longer kept"),
     "precondition-failed": ProblemType(412, "It has changed since it was read"),

@@ -30,7 +30,7 @@ from psoup.app.wire.models.explanations import ExplainBody
 from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.matches import MatchBody
 from psoup.app.wire.models.problem import Problem
-from psoup.app.wire.models.queries import QueryBody, QueryDefinition
+from psoup.app.wire.models.queries import QueryBody, QueryDefinition, QueryPatch
 from psoup.app.wire.models.streams import StreamBody, StreamPatchBody
 from psoup.app.wire.models.sync import SyncBody
 from psoup.app.wire.rows.body import JSON
@@ -43,6 +43,7 @@ _BODIES: Final = (
     HistoryBody,
     QueryBody,
     QueryDefinition,
+    QueryPatch,
     QueryLine,
     ExplainBody,
     MatchBody,

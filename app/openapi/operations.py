@@ -112,8 +112,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "register_query": Operation(
         _QUERIES,
         "Registers a windowed SQL query and answers its handle. Old rows are applied to it before `201`, so its first"
-        " invocation is whole. With a `name`, registering it again is `200` with the same handle. A refused text"
-        " is `422` with its place and what to write instead.",
+        " invocation is whole. With a `name`, registering it again is `200` with the same handle. With a `ttl` it expires when nobody has used"
+        " it for so long, and is `410` then. A refused text is `422` with its place and what to write instead.",
     ),
     "list_queries": Operation(
         _QUERIES,
@@ -125,6 +125,12 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         " stands for another definition (SQL, values of parameters, `materialize`) that is `409`, or with `replace=true`"
         " the query is replaced: its handle stays, `version` is one more, and clients with a cursor get a `reset`."
         " Labels belong to no definition: they are those of the registration or replacement.",
+    ),
+    "change_query": Operation(
+        _QUERIES,
+        "Changes what is given of a query, and leaves the rest: `sql`, `params`, `labels`, `ttl`. Another definition is its"
+        " next `version`, and clients with a cursor get a `reset`; labels and time to live change nothing they have. With"
+        " `If-Match` it is `412` where the query is another one by now.",
     ),
     "remove_queries": Operation(
         _QUERIES,

@@ -231,6 +231,12 @@ class OverloadedProblem(Problem):
     reason: str = Field(description="Of what there is no more.")
 
 
+class QueryExpiredProblem(Problem):
+    """The query's time to live is over."""
+
+    expired_at: str = Field(description="When it expired.")
+
+
 class StoreFullProblem(Problem):
     """The store takes nothing more."""
 
@@ -259,6 +265,7 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "stage-missing": StageMissingProblem,
     "gen-differs": GenDiffersProblem,
     "query-suspended": SuspendedProblem,
+    "query-expired": QueryExpiredProblem,
     "history-parts-missing": HistoryPartsProblem,
     "history-failed": HistoryFailedProblem,
     "page-expired": PageExpiredProblem,

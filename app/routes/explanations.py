@@ -111,7 +111,7 @@ def _batch(call: Call, snapshot: Snapshot, place: int, row: Mapping[str, Any]) -
     )
 
 
-_PROBLEMS: Final = ("not-found", "query-filling", "query-suspended")
+_PROBLEMS: Final = ("not-found", "query-expired", "query-filling", "query-suspended")
 _SHOWN: Final = Shown("Each predicate, and the window.", ExplainAnswer)
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import READ, REGISTER
-from psoup.app.routes import batch_queries, query_changes
+from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
 from psoup.app.routes.registration import (
@@ -29,7 +29,7 @@ from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
 from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
-from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle
+from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle, query_tag
 from psoup.app.wire.parameters import LIMIT, PAGE
 from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits
@@ -87,14 +87,21 @@ async def list_queries(call: Call) -> Response:
 async def get_query(call: Call) -> Response:
     """Describe one standing query, with its plan once it is applied."""
     described = functools.partial(_described_with_plan, call, call.query_id())
-    return json_answer(await call.answered(described, latest=call.answered_by))
+    description = await call.answered(described, latest=call.answered_by)
+    return json_answer(description, headers={"ETag": query_tag(description)})
 
 
 async def delete_query(call: Call) -> Response:
     """Remove a standing query."""
-    submitted = await call.service.submission.submit(
-        Remove(call.query_id()), deadline_s=call.service.settings.register_deadline_s
-    )
+    query_id, service = call.query_id(), call.service
+    try:
+        submitted = await service.submission.submit(
+            Remove(query_id), deadline_s=service.settings.register_deadline_s
+        )
+    except NotFoundError:
+        gone = functools.partial(service.results.gone, [query_id])
+        (why,) = await call.answered(gone, latest=call.latest())
+        raise why from None
     return removed(submitted)
 
 
@@ -154,7 +161,11 @@ def _filter_warnings(call: Call) -> list[Description]:
 _REGISTERED: Final = Shown(
     "The query.",
     QueryAnswer,
-    headers={"Location": "Where the query is.", "Psoup-Seq": "Position of the registration."},
+    headers={
+        "Location": "Where the query is.",
+        "ETag": "Tag of the query, for If-Match.",
+        "Psoup-Seq": "Position of the registration.",
+    },
 )
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(
@@ -188,9 +199,13 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         "get_query",
         "Describe a standing query",
         get_query,
-        {200: Shown("The query.", QueryAnswer)},
+        {
+            200: Shown(
+                "The query.", QueryAnswer, headers={"ETag": "Tag of the query, for If-Match."}
+            )
+        },
         READ,
-        problems=("not-found",),
+        problems=("not-found", "query-expired"),
         from_memory=True,
     ),
     Endpoint(
@@ -204,10 +219,11 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             204: Shown("Removed.", headers={"Psoup-Seq": "Position of the removal."}),
         },
         REGISTER,
-        problems=("not-found",),
+        problems=("not-found", "query-expired"),
         rate="register",
         changes=True,
     ),
     *query_changes.ENDPOINTS,
+    *query_patches.ENDPOINTS,
     *batch_queries.ENDPOINTS,
 )

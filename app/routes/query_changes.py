@@ -14,6 +14,8 @@ from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.batch_queries import LINES_PER_UNIT, SLICE
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.query_patches import told_replaced
+from psoup.app.routes.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Registration,
@@ -36,9 +38,7 @@ from psoup.app.wire.query_parameters import LABEL, REPLACE
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NameTakenError, NotFoundError
 from psoup.engine.log.operation import QueryId, Remove, Replace
-
-REPLACING: Final = "replacing"
-"""A query has another definition, which is not applied yet."""
+from psoup.engine.tuples.batch import Seq
 
 
 async def put_query(call: Call) -> Response:
@@ -89,8 +89,16 @@ class _Attempt:
 
 
 async def _submitted(call: Call, body: QueryBody, latest: float) -> _Attempt:
-    """Return what became of a definition. Raises NameTakenError where another one stands and is not to be replaced."""
+    """Return what became of a definition.
+
+    Raises:
+        NameTakenError: another one stands, and is not to be replaced.
+        PreconditionFailedError: the query of the name is another one than If-Match says.
+        StaleDeclarationError: it has changed since it was compared.
+    """
     service = call.service
+    expected = functools.partial(_expected, call, str(body.name))
+    changed_seq = await call.answered(expected, latest=latest) if call.header("if-match") else None
     registration = await service.parsing.run(
         functools.partial(_prepare, call, body), deadline_s=latest - time.monotonic()
     )
@@ -104,9 +112,19 @@ async def _submitted(call: Call, body: QueryBody, latest: float) -> _Attempt:
     else:
         return _Attempt(registration, submitted)
     content = replace(registration.content, query_id=query_id)
-    submitted = await submit(Replace(content), deadline_s=latest - time.monotonic())
+    replacement = Replace(content, changed_seq)
+    submitted = await submit(replacement, deadline_s=latest - time.monotonic())
     same = replace(registration, query_id=query_id, content=content)
     return _Attempt(same, submitted, replaced=True)
+
+
+def _expected(call: Call, name: str) -> Seq:
+    """Return the last change of the query of a name, which is the one that If-Match names. Blocks."""
+    query = call.service.results.named(name)
+    check_match(call, None if query is None else standing(call, query.query_id))
+    if query is None:
+        raise AssertionError("If-Match names no query that does not stand")
+    return query.changed_seq
 
 
 def _prepare(call: Call, body: QueryBody) -> Registration:
@@ -123,10 +141,7 @@ def _told(call: Call, attempt: _Attempt) -> Told:
     query_id, submitted = attempt.registration.query_id, attempt.submitted
     if not attempt.replaced:
         return tell(call, attempt.registration, submitted)
-    seq = submitted.seq
-    if submitted.applied:
-        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
-    return Told(202, query_id, seq, lambda: {"id": query_id, "seq": seq, "state": REPLACING})
+    return told_replaced(call, query_id, seq=submitted.seq, applied=submitted.applied)
 
 
 def _chosen(call: Call) -> list[QueryId]:
@@ -138,7 +153,11 @@ def _chosen(call: Call) -> list[QueryId]:
 _DECLARED: Final = Shown(
     "The query.",
     QueryAnswer,
-    headers={"Location": "Where the query is.", "Psoup-Seq": "Position of what has defined it."},
+    headers={
+        "Location": "Where the query is.",
+        "ETag": "Tag of the query, for If-Match.",
+        "Psoup-Seq": "Position of what has defined it.",
+    },
 )
 _REMOVED: Final = Shown(
     "How many were removed.",
@@ -156,7 +175,14 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         REGISTER,
         parameters=(REPLACE,),
         body=json_body(QueryDefinition),
-        problems=(*SQL_PROBLEMS, "name-taken", "quota-exceeded", "not-found"),
+        problems=(
+            *SQL_PROBLEMS,
+            "name-taken",
+            "quota-exceeded",
+            "not-found",
+            "precondition-failed",
+        ),
+        headers=(IF_MATCH,),
         rate="register",
         changes=True,
     ),

@@ -1,6 +1,7 @@
 """A registration on its way: bound, as an operation, and what is answered to who sent it."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +18,8 @@ from psoup.app.wire.models.queries import (
     QueryBody,
     as_suspended,
     describe_query,
+    expiry,
+    query_tag,
 )
 from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
@@ -56,8 +59,9 @@ class Registration:
     content: Register
     warnings: tuple[QueryWarning, ...]
 
-    def describe(self, *, seq: Seq, state: str) -> dict[str, object]:
-        """Return its description once it has a position."""
+    def describe(self, *, seq: Seq, state: str, since_us: int | None) -> dict[str, object]:
+        """Return its description once it has a position; `since_us`: when it arrived, None = that is not known."""
+        ttl_us = self.content.ttl_us
         return describe_query(
             replace(self.bound, warnings=self.warnings),
             query_id=self.query_id,
@@ -67,6 +71,8 @@ class Registration:
             labels=self.content.labels,
             materialize=self.content.materialize,
             text=self.content.text,
+            ttl_us=ttl_us,
+            expires_us=None if ttl_us is None or since_us is None else since_us + ttl_us,
         )
 
 
@@ -105,6 +111,7 @@ def prepare(
         materialize=Materialize(body.materialize),
         declared={name: schema for name, (_, schema) in read.items()},
         text=RegisteredText(body.sql, params) if params else None,
+        ttl_us=body.ttl,
     )
     warnings = written_warnings(body.sql, streams, bound, params)
     return Registration(query_id, body, bound, content, warnings)
@@ -116,20 +123,25 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
     One that is not applied yet is remembered as pending until it is.
     """
     standing_id = submitted.query_id if submitted.duplicate else None
-    query_id, seq = standing_id or registration.query_id, submitted.seq
+    query_id, seq, since_us = (
+        standing_id or registration.query_id,
+        submitted.seq,
+        submitted.arrival_us,
+    )
     if not submitted.applied:
         if standing_id is not None:
             same = replace(registration, query_id=standing_id)
             _note_repeated(call, same, seq)
             return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
-        description = registration.describe(seq=seq, state=FILLING)
+        description = registration.describe(seq=seq, state=FILLING, since_us=since_us)
         call.service.pending.note(PendingQuery(seq, registration.content, description))
         return Told(202, query_id, seq, lambda: description)
     if standing_id is not None:
-        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
+        return Told(200, query_id, seq, lambda: _used(call, query_id), reads=True)
     if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
-        return Told(201, query_id, seq, lambda: _met(call, registration, seq), reads=True)
-    return Told(201, query_id, seq, lambda: registration.describe(seq=seq, state=LIVE))
+        return Told(201, query_id, seq, lambda: _met(call, registration, submitted), reads=True)
+    live = functools.partial(registration.describe, seq=seq, state=LIVE, since_us=since_us)
+    return Told(201, query_id, seq, live)
 
 
 async def told_answer(call: Call, told: Told) -> Response:
@@ -141,6 +153,8 @@ async def told_answer(call: Call, told: Told) -> Response:
     else:
         description = told.describe()
     headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
+    if "canonical" in description:
+        headers["ETag"] = query_tag(description)
     return json_answer(description, status=told.status, headers=headers)
 
 
@@ -149,12 +163,21 @@ def _note_repeated(call: Call, same: Registration, seq: Seq) -> None:
     pending = call.service.pending
     if call.service.backend.reads_at_once and pending.held(same.query_id) is None:
         content = replace(same.content, query_id=same.query_id)
-        pending.note(PendingQuery(seq, content, same.describe(seq=seq, state=FILLING)))
+        pending.note(
+            PendingQuery(seq, content, same.describe(seq=seq, state=FILLING, since_us=None))
+        )
 
 
 def standing(call: Call, query_id: QueryId) -> Description:
     """Return the description of a query that stands. Blocks. Raises NotFoundError if none does."""
     return describe_snapshot(call, call.service.results.snapshot(query_id))
+
+
+def _used(call: Call, query_id: QueryId) -> Description:
+    """Return the description of a query that stands, which was declared again: that is a use. Blocks."""
+    snapshot = call.service.results.snapshot(query_id)
+    call.service.renewals.note(snapshot.query)
+    return describe_snapshot(call, snapshot)
 
 
 def standing_or_pending(call: Call, query_id: QueryId) -> Description:
@@ -192,6 +215,7 @@ def describe_pending(call: Call, pending: PendingQuery) -> Description | None:
         labels=content.labels,
         materialize=content.materialize,
         text=content.text,
+        ttl_us=content.ttl_us,
     )
 
 
@@ -206,7 +230,7 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
     What is kept is that of a live query: whether it is suspended, its snapshot says.
     """
     record, kept = snapshot.query, call.service.descriptions
-    held = kept.get((record.query_id, record.version))
+    held = kept.get((record.query_id, record.changed_seq))
     if held is None:
         held = describe_query(
             call.service.bound.bind(record.canonical, read_by(snapshot)),
@@ -218,8 +242,11 @@ def describe_snapshot(call: Call, snapshot: Snapshot) -> Description:
             materialize=snapshot.clause.materialize,
             text=record.text,
             version=record.version,
+            ttl_us=record.ttl_us,
         )
-        kept.put((record.query_id, record.version), held)
+        kept.put((record.query_id, record.changed_seq), held)
+    if record.expires_us is not None:
+        held = {**held, **expiry(record.expires_us)}
     suspended = suspension(snapshot)
     return held if suspended is None else as_suspended(held, suspended)
 
@@ -239,9 +266,9 @@ def state_of(call: Call, query_id: QueryId) -> str | None:
     return LIVE if suspension(snapshot) is None else SUSPENDED
 
 
-def _met(call: Call, registration: Registration, seq: Seq) -> Description:
+def _met(call: Call, registration: Registration, submitted: Submitted) -> Description:
     """Return the description of a join that has met its old data; as it was, where it is removed again. Blocks."""
-    described = registration.describe(seq=seq, state=LIVE)
+    described = registration.describe(seq=submitted.seq, state=LIVE, since_us=submitted.arrival_us)
     try:
         suspended = suspension(call.service.results.snapshot(registration.query_id))
     except NotFoundError:
@@ -257,4 +284,4 @@ def _found(call: Call, registration: Registration, seq: Seq) -> Description:
     try:
         return standing_or_pending(call, registration.query_id)
     except NotFoundError:
-        return registration.describe(seq=seq, state=FILLING)
+        return registration.describe(seq=seq, state=FILLING, since_us=None)

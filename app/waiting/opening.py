@@ -29,10 +29,12 @@ def open_room(service: Service) -> WaitingRoom:
             service.invocations,
         )
 
-    return WaitingRoom(
+    room = WaitingRoom(
         service.applied,
         Lookout(service.results, ask),
         WorkPool("woken", threads=WOKEN_THREADS),
         now_us=service.results.now_us,
         pace=Pace(below=secrets.randbelow),
     )
+    service.renewals.watched = room.watched
+    return room

@@ -140,6 +140,10 @@ class WaitingRoom:
         await asyncio.to_thread(self._thread.shutdown, wait=True, cancel_futures=True)
         await asyncio.to_thread(self.pool.close)
 
+    def watched(self) -> Collection[QueryId]:
+        """Return the queries that somebody waits for."""
+        return self._watches.keys()
+
     async def shared(
         self, key: Hashable, work: Callable[[], Result], *, deadline_s: float
     ) -> Result:

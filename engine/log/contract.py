@@ -84,9 +84,13 @@ class Log(Protocol):
                 name with the same `sql` -> duplicate, with another -> NameTakenError (extra `id`);
                 QUERIES_COUNT_MAX -> QuotaExceededError. A handle that stands already, with the same
                 `sql`, is the same call sent again -> duplicate.
-            Replace: streams as with Register; the query stands under the handle and the name given, else
-                StaleDeclarationError; with the same `sql` -> duplicate.
+            Replace: streams as with Register; the query stands under the handle and the name given, and, where
+                `changed_seq` is given, that is the last operation that changed it, else StaleDeclarationError. Where it
+                is not given, with the same `sql` -> duplicate.
+            Renew: a query with a time to live is standing, else NotFoundError; of that less than a part in
+                QUERY_RENEWALS_PER_TTL has passed since it was renewed last -> duplicate.
             Remove: the query is standing, else NotFoundError.
+            Expire: the query is standing, and its time to live is over, else NotFoundError.
 
         Raises:
             OverloadedError: the backlog is full.

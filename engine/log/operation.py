@@ -139,7 +139,7 @@ class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
     `sql` is the canonical text, window included; `text` is the one registered, where it has parameters. `declared`
-    has those declarations by name, as in `Rows`.
+    has those declarations by name, as in `Rows`. `ttl_us` is how long it stands without being used; None = for ever.
     """
 
     query_id: QueryId
@@ -150,6 +150,7 @@ class Register:
     materialize: Materialize = Materialize.AUTO
     declared: Mapping[str, StreamSchema] = field(default_factory=dict, compare=False, repr=False)
     text: RegisteredText | None = None
+    ttl_us: int | None = None
 
     @property
     def definition(self) -> str:
@@ -159,9 +160,21 @@ class Register:
 
 @value_type
 class Replace:
-    """The query under the handle of `query`, which has its name, asks for what `query` does from now on."""
+    """The query under the handle of `query`, which has its name, is what `query` says from now on.
+
+    `changed_seq` is the last operation that has made it what it is, for the log to compare when it is appended, and is
+    not kept. None = only another definition is to replace the one that stands.
+    """
 
     query: Register
+    changed_seq: Seq | None = field(default=None, compare=False, repr=False)
+
+
+@value_type
+class Renew:
+    """A standing query was used: it stands for its time to live from now on."""
+
+    query_id: QueryId
 
 
 @value_type
@@ -172,11 +185,19 @@ class Remove:
 
 
 @value_type
+class Expire:
+    """A standing query goes, because its time to live is over."""
+
+    query_id: QueryId
+
+
+@value_type
 class Tick:
     """Nothing but the passing of time: lets idle streams expire."""
 
 
-Content = Declare | Alter | Drop | Rows | Register | Replace | Remove | Tick
+OfQuery = Register | Replace | Renew | Remove | Expire
+Content = Declare | Alter | Drop | Rows | Register | Replace | Renew | Remove | Expire | Tick
 
 
 @value_type

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NewType, Protocol
 
+from psoup.engine.errors import NotFoundError
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.composites import CompositeKey, CompositePage
 from psoup.engine.results.delta import (
@@ -82,6 +83,8 @@ class Checkpoint:
     batches: tuple[BatchRecord, ...]
     """Ascending by seq within each stream."""
     composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
+    expired: Mapping[QueryId, int] = field(default_factory=dict)
+    """Queries that are remembered to have expired, and when (µs)."""
 
 
 @value_type
@@ -128,11 +131,23 @@ class ResultsReader(Protocol):
         ...
 
     def snapshot(self, query_id: QueryId) -> Snapshot:
-        """Return one query at one cut. NotFoundError if it is not standing at that cut."""
+        """Return one query at one cut.
+
+        Raises:
+            QueryExpiredError: it is remembered to have expired.
+            NotFoundError: it is not standing at that cut.
+        """
         ...
 
     def snapshots(self, query_ids: Sequence[QueryId]) -> Sequence[Snapshot | None]:
         """Return several queries, all at one cut; None for one that is not standing."""
+        ...
+
+    def gone(self, query_ids: Sequence[QueryId]) -> Sequence[NotFoundError]:
+        """Return what requests for queries are answered that are not standing, in their order.
+
+        QueryExpiredError for one that is remembered to have expired, else NotFoundError.
+        """
         ...
 
     def pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
@@ -198,7 +213,7 @@ class ResultsReader(Protocol):
         ...
 
     def query(self, query_id: QueryId) -> QueryRecord:
-        """Return one standing query. NotFoundError if there is none."""
+        """Return one standing query. Raises as `snapshot`."""
         ...
 
     def named(self, name: str) -> QueryRecord | None:

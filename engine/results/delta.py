@@ -220,11 +220,22 @@ class QueryRecord:
     """How many definitions it has had."""
     defined_seq: Seq = Seq(0)
     """The operation that replaced its definition last; 0 = it has the one it was registered with."""
+    ttl_us: int | None = None
+    """How long it stands without being used; None = for ever."""
+    expires_us: int | None = None
+    """When it expires unless it is used before; set where `ttl_us` is."""
+    amended_seq: Seq = Seq(0)
+    """The operation that last gave it other labels or another time to live and left its definition; 0 = none has."""
 
     @property
     def definition_seq(self) -> Seq:
         """Return the operation that brought the definition it has."""
         return self.defined_seq or self.seq
+
+    @property
+    def changed_seq(self) -> Seq:
+        """Return the last operation that has made it what it is. Renewals do not count."""
+        return max(self.definition_seq, self.amended_seq)
 
 
 def clause_sharers(
@@ -291,6 +302,8 @@ class Delta:
         composites: what joins have found; written once, like blocks.
         altered: streams among those written that are declared otherwise than before.
         dropped_composites: pages of composites of which no tuple is held any more, or no clause stands.
+        expired: queries that are remembered to have expired, and when (µs).
+        forgotten: expired queries that are remembered no more.
     """
 
     expect: Seq
@@ -311,6 +324,8 @@ class Delta:
     composites: Mapping[CompositeKey, CompositePage] = field(default_factory=dict)
     dropped_composites: frozenset[CompositeKey] = frozenset()
     altered: frozenset[StreamId] = frozenset()
+    expired: Mapping[QueryId, int] = field(default_factory=dict)
+    forgotten: frozenset[QueryId] = frozenset()
 
 
 def merge(deltas: Sequence[Delta]) -> Delta:
@@ -331,6 +346,7 @@ def merge(deltas: Sequence[Delta]) -> Delta:
     segments = frozenset[tuple[StreamId, int]]().union(*(d.dropped_segments for d in deltas))
     pages = frozenset[tuple[ClauseId, int]]().union(*(delta.dropped_pages for delta in deltas))
     composites = frozenset[CompositeKey]().union(*(delta.dropped_composites for delta in deltas))
+    forgotten = frozenset[QueryId]().union(*(delta.forgotten for delta in deltas))
     return Delta(
         expect=deltas[0].expect,
         seq=deltas[-1].seq,
@@ -364,6 +380,8 @@ def merge(deltas: Sequence[Delta]) -> Delta:
         composites=_written((delta.composites for delta in deltas), composites),
         dropped_composites=composites,
         altered=frozenset[StreamId]().union(*(delta.altered for delta in deltas)) - streams,
+        expired=_written((delta.expired for delta in deltas), forgotten),
+        forgotten=forgotten,
     )
 
 

@@ -37,6 +37,8 @@ class Draft:
         "dropped_segments",
         "dropped_streams",
         "expect",
+        "expired",
+        "forgotten",
         "pages",
         "queries",
         "seq",
@@ -63,6 +65,8 @@ class Draft:
         self.dropped_pages: set[tuple[ClauseId, int]] = set()
         self.dropped_composites: set[CompositeKey] = set()
         self.altered: set[StreamId] = set()
+        self.expired: dict[QueryId, int] = {}
+        self.forgotten: set[QueryId] = set()
 
     def delta(self) -> Delta:
         """Return the delta, with which the draft is finished; nothing in it is both written and dropped."""
@@ -85,6 +89,8 @@ class Draft:
             self.composites,
             frozenset(self.dropped_composites),
             frozenset(self.altered),
+            self.expired,
+            frozenset(self.forgotten),
         )
         return written if self._is_disjoint() else merge((written,))
 
@@ -97,5 +103,6 @@ class Draft:
             or (self.dropped_segments and self.blocks)
             or (self.dropped_pages and self.pages)
             or (self.dropped_composites and self.composites)
+            or (self.forgotten and self.expired)
             or not self.dropped_batches.isdisjoint(self.batches)
         )

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
-from psoup.engine.errors import NO_QUERY, NO_STREAM, NotFoundError
+from psoup.engine.errors import NO_STREAM, NotFoundError, gone_query
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
@@ -37,6 +37,7 @@ from psoup.engine.results.delta import (
     clause_sharers,
 )
 from psoup.engine.results.live_composites import LiveComposites
+from psoup.engine.results.older_pages import OlderPages, no_older_pages
 from psoup.engine.results.page import Page
 from psoup.engine.results.segment_blocks import (
     NO_BLOCKS,
@@ -51,14 +52,6 @@ from psoup.engine.tuples.schema import StreamId
 
 Key = TypeVar("Key")
 Hits = TypeVar("Hits", SegmentBlocks, ClausePages)
-
-OlderPages = Callable[[ClauseRecord, Sequence[int]], Mapping[int, Page]]
-"""Pages of chunks that were whole before this process began, from wherever they were published."""
-
-
-def no_older_pages(_clause: ClauseRecord, _chunks: Sequence[int]) -> Mapping[int, Page]:
-    """Return nothing: the process has been there from the beginning."""
-    return {}
 
 
 class LiveResults:
@@ -92,6 +85,7 @@ class LiveResults:
             self._names = SortedDict({s.schema.name: s.stream_id for s in checkpoint.streams})
             self._clauses = {record.clause_id: record for record in checkpoint.clauses}
             self._queries = {record.query_id: record for record in checkpoint.queries}
+            self._expired = dict(checkpoint.expired)
             self._batches: dict[StreamId, dict[Seq, BatchRecord]] = {}
             for batch in checkpoint.batches:
                 self._batches.setdefault(batch.stream_id, {})[batch.seq] = batch
@@ -139,7 +133,7 @@ class LiveResults:
         return self._now_us()
 
     def snapshot(self, query_id: QueryId) -> Snapshot:
-        """Return one query at one cut; NotFoundError if it is not standing."""
+        """Return one query at one cut (`ResultsReader.snapshot`)."""
         with self._lock:
             self._reads += 1
             return self._snapshot(self._standing(query_id), self._cut())
@@ -151,6 +145,10 @@ class LiveResults:
             cut = self._cut()
             found = [self._queries.get(query_id) for query_id in query_ids]
             return [None if query is None else self._snapshot(query, cut) for query in found]
+
+    def gone(self, query_ids: Sequence[QueryId]) -> Sequence[NotFoundError]:
+        """Return what requests for queries are answered that are not standing (`ResultsReader.gone`)."""
+        return [gone_query(self._expired.get(query_id)) for query_id in query_ids]
 
     def pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
         """Return the clause's hits in those of `chunks` where it has any (`ResultsStructure.pages`)."""
@@ -246,7 +244,7 @@ class LiveResults:
             return list(self._queries.values())  # they came in that order
 
     def query(self, query_id: QueryId) -> QueryRecord:
-        """Return one standing query; NotFoundError if there is none."""
+        """Return one standing query (`ResultsReader.query`)."""
         with self._lock:
             return self._standing(query_id)
 
@@ -284,6 +282,7 @@ class LiveResults:
                     for seq in sorted(self._batches[stream_id])
                 ),
                 composites=self._composites.every(),
+                expired=dict(self._expired),
             )
 
     def statistics(self) -> ResultsStatistics:
@@ -323,7 +322,7 @@ class LiveResults:
     def _standing(self, query_id: QueryId) -> QueryRecord:
         record = self._queries.get(query_id)
         if record is None:
-            raise NotFoundError(NO_QUERY)
+            raise gone_query(self._expired.get(query_id))
         return record
 
     def _cut(self) -> Cut:
@@ -346,6 +345,7 @@ class LiveResults:
             self._text_bytes -= text_bytes(map(self._queries.get, delta.queries))
             self._clauses.update(delta.clauses)
             self._queries.update(delta.queries)
+        self._expired.update(delta.expired)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
         for (stream_id, chunk), block in delta.blocks.items():
@@ -371,6 +371,8 @@ class LiveResults:
                 self._forget(self._pages, (clause_id, run))
         for query_id in delta.dropped_queries:
             self._text_bytes -= text_bytes([self._queries.pop(query_id, None)])
+        for query_id in delta.forgotten:
+            self._expired.pop(query_id, None)
         for stream_id, seq in delta.dropped_batches:
             self._batches.get(stream_id, {}).pop(seq, None)
         self._drop_segments(delta)

@@ -34,6 +34,7 @@ def restore(state: State, checkpoint: Checkpoint, batches: Iterable[Operation]) 
         if query.clause_id not in state.clauses:
             raise IntegrityError(f"Query {query.query_id} has no clause {query.clause_id}.")
         state.hold_query(query)
+    state.expired.update((at_us, query_id) for query_id, at_us in checkpoint.expired.items())
     records = {record.seq: record for record in checkpoint.batches}
     for operation in batches:
         hold_batch(state, records.pop(operation.seq, None), operation)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from sortedcontainers import SortedSet
+
 from psoup.engine.clauses.grouped_filter import GroupedFilters
 from psoup.engine.clauses.query_stem import QuerySteM, is_cheap
 from psoup.engine.clauses.stream_clauses import IndexMaker
@@ -140,6 +142,10 @@ class State:
         self.clauses: dict[ClauseId, StandingClause] = {}
         self.shared: dict[ClauseKey, ClauseId] = {}
         self.queries: dict[QueryId, QueryRecord] = {}
+        self.expiring: SortedSet[tuple[int, QueryId]] = SortedSet()
+        """Queries with a time to live, by when it is over (µs)."""
+        self.expired: SortedSet[tuple[int, QueryId]] = SortedSet()
+        """Queries that are remembered to have expired, by when that was (µs)."""
         self.query_stem = QuerySteM(make_index)
         self.composites = CompositeLedger()
         self.tuples = StoredTuples()
@@ -179,13 +185,16 @@ class State:
         return standing
 
     def hold_query(self, record: QueryRecord) -> None:
-        """Add a handle to a clause that is held; its streams' records count it."""
+        """Add a handle to a clause that is held, or give one another record; its streams' records count it."""
+        self._await_expiry(self.queries.get(record.query_id), record)
         self.queries[record.query_id] = record
         self.clauses[record.clause_id].queries[record.query_id] = None
 
     def release_query(self, query_id: QueryId) -> ClauseId | None:
         """Take a handle out; return its clause if that went with it, None if others share it."""
-        clause_id = self.queries.pop(query_id).clause_id
+        query = self.queries.pop(query_id)
+        self._await_expiry(query, None)
+        clause_id = query.clause_id
         standing = self.clauses[clause_id]
         del standing.queries[query_id]
         if standing.queries:
@@ -197,6 +206,13 @@ class State:
             del self.streams[stream_id].clauses[clause_id]
             self.streams[stream_id].paged.pop(clause_id, None)
         return clause_id
+
+    def _await_expiry(self, before: QueryRecord | None, after: QueryRecord | None) -> None:
+        """Bring `expiring` up to date where the record `before` gives way to `after`."""
+        if before is not None and before.expires_us is not None:
+            self.expiring.discard((before.expires_us, before.query_id))
+        if after is not None and after.expires_us is not None:
+            self.expiring.add((after.expires_us, after.query_id))
 
     def held_from(self, stream_id: StreamId) -> int:
         """Return the first row of a stream that is held: the same in every fold of the same log."""
@@ -252,6 +268,9 @@ class State:
             assert standing.queries, "a clause goes with its last handle"
         for query_id, query in self.queries.items():
             assert query_id in self.clauses[query.clause_id].queries, "a query has its clause"
+        expiring = {(q.expires_us, i) for i, q in self.queries.items() if q.expires_us is not None}
+        assert expiring == set(self.expiring), "a query is known to expire"
+        assert all((q.ttl_us is None) is (q.expires_us is None) for q in self.queries.values())
         assert len(self.queries) == sum(len(c.queries) for c in self.clauses.values())
 
 

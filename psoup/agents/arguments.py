@@ -13,6 +13,8 @@ WAIT_S_MAX: Final = 50
 """Many hosts give a call up after a minute."""
 MATCH_ROWS_MAX: Final = 100
 HANDLES_DEFAULT: Final = 20
+TTL_DEFAULT: Final = "7d"
+"""Agents come back within days, or never."""
 
 Sql = Annotated[
     str,
@@ -84,6 +86,11 @@ class RegisterArguments(ValidateArguments):
         " twice is the same as once, so a retry is safe.",
     )
     labels: dict[str, str] = Field(default={}, description='Marks of your own, e.g. {"by": "me"}.')
+    ttl: str | None = Field(
+        default=TTL_DEFAULT,
+        description="It is removed by itself when nobody has asked for so long, e.g. 12h or 30d: an agent that forgets a"
+        " query leaves nothing behind. null: never.",
+    )
 
 
 class InvokeArguments(Arguments):

@@ -24,7 +24,11 @@ def validate(arguments: ValidateArguments) -> Operation[Found]:
 def register(arguments: RegisterArguments) -> Operation[Found]:
     """Register a query."""
     body = operations.registration(
-        arguments.sql, params=arguments.params, name=arguments.name, labels=arguments.labels
+        arguments.sql,
+        params=arguments.params,
+        name=arguments.name,
+        labels=arguments.labels,
+        ttl=arguments.ttl,
     )
     return Found(query_answer((yield from operations.register(body))))
 

@@ -17,6 +17,7 @@ from psoup.client import operations
 from psoup.client.answers import Asked, Instant, Series, instant
 from psoup.client.appending import Receipt, appended
 from psoup.client.async_connection import AsyncConnection
+from psoup.client.changing import UNCHANGED, Unchanged, given_members
 from psoup.client.columns import Columns, column_list, definition
 from psoup.client.database import is_url, one_of_each, validated
 from psoup.client.following import Follower, Pace
@@ -157,7 +158,7 @@ class AsyncDatabase:
     async def queries(self, *, label: str | None = None) -> "list[AsyncQuery]":
         """Return the standing queries, or those with a label, `key:value`."""
         found = await self._connection.run(
-            operations.listed(operations.queries_path(label), "queries")
+            operations.listed(operations.queries_path(*filter(None, [label])), "queries")
         )
         return [AsyncQuery(self._connection, one) for one in found]
 
@@ -302,6 +303,19 @@ class AsyncQuery(AsyncAnswers):
         self.description = await self._connection.run(
             operations.described(operations.query_path(self.id))
         )
+        return self.description
+
+    async def update(
+        self,
+        sql: str | Unchanged = UNCHANGED,
+        *,
+        params: Mapping[str, ParameterValue] | Unchanged | None = UNCHANGED,
+        labels: Mapping[str, str] | Unchanged | None = UNCHANGED,
+        ttl: str | Unchanged | None = UNCHANGED,
+    ) -> JsonObject:
+        """Change what is given, and leave the rest: as `Query.update`."""
+        members = given_members(sql=sql, params=params, labels=labels, ttl=ttl)
+        self.description = await self._connection.run(operations.change(self.id, members))
         return self.description
 
     async def remove(self) -> None:

@@ -91,10 +91,11 @@ class PsoupClient(Connection):
         name: str | None = None,
         labels: Mapping[str, str] | None = None,
         materialize: str | None = None,
+        ttl: str | None = None,
     ) -> JsonObject:
         """Register a query, with values for the parameters `:name` of its text; return its description with `id`."""
         body = operations.registration(
-            sql, params=params, name=name, labels=labels, materialize=materialize
+            sql, params=params, name=name, labels=labels, materialize=materialize, ttl=ttl
         )
         return self.run(operations.register(body))
 
@@ -124,11 +125,23 @@ class PsoupClient(Connection):
 
     def queries(self, *, label: str | None = None) -> Iterator[JsonObject]:
         """Yield the description of every query, or of those with a label, `key:value`."""
-        return self.listed(operations.queries_path(label), "queries")
+        return self.labelled(*filter(None, [label]))
+
+    def labelled(self, *labels: str) -> Iterator[JsonObject]:
+        """Yield the description of every query that has these labels, `key:value` each."""
+        return self.listed(operations.queries_path(*labels), "queries")
 
     def remove(self, query_id: str) -> None:
         """Remove a query."""
         self.run(operations.remove(query_id))
+
+    def remove_labelled(self, *labels: str) -> int:
+        """Remove all queries that have these labels, `key:value` each; return how many."""
+        return self.run(operations.remove_labelled(*labels))
+
+    def top(self, *, by: str, limit: int) -> Sequence[JsonObject]:
+        """Return the queries that have most of `by`: `bytes`, `matches` or `invokes`."""
+        return self.run(operations.top(by, limit))
 
     def invoke(self, query_id: str, **parameters: str | int) -> JsonObject:
         """Return one page of a query's answer, as the service's envelope."""

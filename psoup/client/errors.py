@@ -119,6 +119,28 @@ class ServiceProblem(PsoupError):  # noqa: N818 - named after what it carries, a
         return self.status in RETRYABLE_STATUSES
 
 
+class QueryExpiredError(ServiceProblem):
+    """The query was not used for its time to live, and is gone: register it again. `expired_at` says since when."""
+
+    @property
+    def expired_at(self) -> str | None:
+        """Return when it expired, as the service wrote it."""
+        expired_at = self.body.get("expired_at")
+        return expired_at if isinstance(expired_at, str) else None
+
+
+def problem_of(
+    status: int,
+    body: Mapping[str, object],
+    *,
+    request: ProblemRequest | None = None,
+    retry_after: str | None = None,
+) -> ServiceProblem:
+    """Return the error of a problem body, of the class of its code."""
+    made = QueryExpiredError if body.get("code") == "query-expired" else ServiceProblem
+    return made(status, body, request=request, retry_after=retry_after)
+
+
 class GenerationChangedError(PsoupError):
     """The generation of the service's log has changed: positions of the earlier generation mean nothing."""
 

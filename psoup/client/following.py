@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from psoup.client.errors import ServiceProblem, ServiceUnreachableError
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError, problem_of
 from psoup.client.events import Event, EventReader
 from psoup.client.messages import (
     EVENT_STREAM,
@@ -178,7 +178,7 @@ class Follower:
     def _hear(self, event: Event, asked: str | None) -> Following[Change]:
         if event.name == "end":
             problem = orjson.loads(event.data)
-            raise ServiceProblem(int(problem.get("status", 0)), problem)
+            raise problem_of(int(problem.get("status", 0)), problem)
         if event.name == "result":
             yield from self._take(orjson.loads(event.data), asked)
 

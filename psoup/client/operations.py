@@ -47,9 +47,10 @@ def query_path(query_id: str) -> str:
     return f"{QUERIES}/{quoted(query_id)}"
 
 
-def queries_path(label: str | None) -> str:
-    """Return where the queries are listed."""
-    return QUERIES if label is None else f"{QUERIES}?label={quoted(label)}"
+def queries_path(*labels: str) -> str:
+    """Return where the queries are listed that have these labels, `key:value` each."""
+    asked = "&".join(f"label={quoted(label)}" for label in labels)
+    return f"{QUERIES}?{asked}" if asked else QUERIES
 
 
 def described(path: str) -> Operation[JsonObject]:
@@ -147,6 +148,23 @@ def registration(
 def register(body: Mapping[str, object]) -> Operation[JsonObject]:
     """Register a query; return its description. It is surely repeatable only with a name."""
     return json_object((yield with_json("POST", QUERIES, body, repeatable="name" in body)))
+
+
+def change(query_id: str, members: Mapping[str, object]) -> Operation[JsonObject]:
+    """Change members of a query; return its description. Twice is the same as once."""
+    return json_object((yield with_json("PATCH", query_path(query_id), members, repeatable=True)))
+
+
+def remove_labelled(*labels: str) -> Operation[int]:
+    """Remove all queries that have these labels, at least one; return how many."""
+    answer = json_object((yield Request(method="DELETE", path=queries_path(*labels))))
+    return int(answer["deleted"])
+
+
+def top(by: str, limit: int) -> Operation[list[JsonObject]]:
+    """Return the queries that have most of `by`."""
+    answer = json_object((yield get("/v1/top", {"by": by, "limit": limit})))
+    return list(answer["queries"])
 
 
 def looked_up(given: str) -> Operation[JsonObject]:

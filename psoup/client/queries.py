@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from psoup.client import operations
 from psoup.client.answers import Asked, Instant, Series, instant
+from psoup.client.changing import UNCHANGED, Unchanged, given_members
 from psoup.client.connection import Connection
 from psoup.client.errors import PsoupError
 from psoup.client.following import Follower, Pace
@@ -22,6 +23,7 @@ from psoup.client.mirrors import Mirror
 from psoup.client.notebook import ROWS_SHOWN, answer_html, problem_html
 from psoup.client.rule import Change, Held, Row, Typing
 from psoup.engine.clock import SystemClock
+from psoup.engine.query.parameters import ParameterValue
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,6 +196,31 @@ class Query(Answers):
         self.description = self._connection.run(
             operations.described(operations.query_path(self.id))
         )
+        return self.description
+
+    def update(
+        self,
+        sql: str | Unchanged = UNCHANGED,
+        *,
+        params: Mapping[str, ParameterValue] | Unchanged | None = UNCHANGED,
+        labels: Mapping[str, str] | Unchanged | None = UNCHANGED,
+        ttl: str | Unchanged | None = UNCHANGED,
+    ) -> JsonObject:
+        """Change what is given, and leave the rest; return the description as it is then.
+
+        Its handle stays. Another text, or other parameters, are its next version: those who follow it get a reset.
+
+        Args:
+            sql: another text.
+            params: all values of its parameters; None: it has none.
+            labels: all of its labels; None: none.
+            ttl: how long it stays from now on when nobody asks; None: for ever.
+
+        Raises:
+            ServiceProblem: it is refused, and nothing has changed.
+        """
+        members = given_members(sql=sql, params=params, labels=labels, ttl=ttl)
+        self.description = self._connection.run(operations.change(self.id, members))
         return self.description
 
     def remove(self) -> None:

@@ -11,7 +11,12 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from psoup.client.errors import PsoupError, ServiceProblem, ServiceUnreachableError
+from psoup.client.errors import (
+    PsoupError,
+    ServiceProblem,
+    ServiceUnreachableError,
+    problem_of,
+)
 from psoup.client.messages import (
     Answer,
     Operation,
@@ -131,7 +136,7 @@ class Attempts:
 def refusal(request: Request, answer: Answer) -> ServiceProblem:
     """Return the problem of an answer that is no success. Its notes, below a traceback, say where and why."""
     body = problem_body(answer)
-    problem = ServiceProblem(
+    problem = problem_of(
         answer.status,
         body,
         request=refused(request, answer),

@@ -16,6 +16,7 @@ from psoup.storage.encoding.records import (
     decode_clause,
     decode_counters,
     decode_declaration,
+    decode_expired,
     decode_query,
     decode_stream,
 )
@@ -78,6 +79,11 @@ def open_clause(field: object, value: bytes) -> ClauseRecord:
 def open_query(field: object, value: bytes) -> QueryRecord:
     """Return a query's record as it is kept."""
     return decode_query(opened(keys.QUERIES, field, value))
+
+
+def open_expired(field: bytes, value: bytes) -> int:
+    """Return when the query under this field expired (µs). Raises IntegrityError if the value is damaged."""
+    return decode_expired(opened(keys.EXPIRED, field, value))
 
 
 def open_stream(field: object, record: bytes, declaration: bytes) -> StreamRecord:

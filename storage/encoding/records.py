@@ -7,7 +7,7 @@ that it reads what it knows. Decoding trusts its input otherwise: psoup wrote it
 import functools
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, assert_never
 
@@ -19,10 +19,12 @@ from psoup.engine.log.operation import (
     Content,
     Declare,
     Drop,
+    Expire,
     Materialize,
     QueryId,
     Register,
     Remove,
+    Renew,
     Replace,
     Rows,
     Tick,
@@ -47,8 +49,14 @@ FORMAT: Final = 1
 
 BATCH: Final = struct.Struct("<B6q")
 
-_REGISTER_LATER: Final = (None,)
-_QUERY_LATER: Final = ((), None, 1, 0)
+_KINDS_OF_HANDLES: Final[Mapping[type[Renew | Remove | Expire], str]] = {
+    Renew: "renew",
+    Remove: "remove",
+    Expire: "expire",
+}
+"""Operations that say a query's handle and nothing else."""
+_REGISTER_LATER: Final = (None, None)
+_QUERY_LATER: Final = ((), None, 1, 0, None, None, 0)
 """What the members mean that are left out, since what is written has none: those that came with later versions."""
 
 
@@ -72,10 +80,9 @@ def encode_content(content: Content) -> tuple[str, bytes, bytes]:
         case Register():
             kind, value = "register", _encode_register(content)
         case Replace():
-            assert content.query.name is not None, "what is replaced has a name"
             kind, value = "replace", _encode_register(content.query)
-        case Remove():
-            kind, value = "remove", content.query_id
+        case Renew() | Remove() | Expire():
+            kind, value = _KINDS_OF_HANDLES[type(content)], content.query_id
         case Tick():
             kind, value = "tick", None
         case _:
@@ -103,12 +110,13 @@ def decode_content(kind: str, header: bytes, body: bytes) -> Content:
             return _decode_register(value)
         case "replace":
             return Replace(_decode_register(value))
-        case "remove":
-            return Remove(QueryId(value))
         case "tick":
             return Tick()
         case _:
             pass
+    for of_handle, its_kind in _KINDS_OF_HANDLES.items():
+        if kind == its_kind:
+            return of_handle(QueryId(value))
     raise AssertionError(f"an operation of unknown kind {kind!r} in the log")
 
 
@@ -116,12 +124,12 @@ def _encode_register(content: Register) -> list[object]:
     assert content.streams, "a query reads a stream"
     value: list[object] = [content.query_id, content.sql, dict(content.streams), content.name]
     value += [dict(content.labels), content.materialize]
-    return _with_later(value, [_encode_text(content.text)], _REGISTER_LATER)
+    return _with_later(value, [_encode_text(content.text), content.ttl_us], _REGISTER_LATER)
 
 
 def _decode_register(value: list[Any]) -> Register:
     query_id, sql, streams, name, labels, materialize, *more = value
-    (text,) = _padded(more, _REGISTER_LATER)
+    text, ttl_us = _padded(more, _REGISTER_LATER)
     return Register(
         QueryId(query_id),
         sql,
@@ -130,6 +138,7 @@ def _decode_register(value: list[Any]) -> Register:
         labels,
         Materialize(materialize),
         text=_decode_text(text),
+        ttl_us=ttl_us,
     )
 
 
@@ -284,6 +293,7 @@ def encode_query(record: QueryRecord) -> bytes:
         dict(record.labels),
     ]
     later = [record.ranges, _encode_text(record.text), record.version, record.defined_seq]
+    later += [record.ttl_us, record.expires_us, record.amended_seq]
     return front + orjson.dumps([FORMAT, *_with_later(value, later, _QUERY_LATER)])
 
 
@@ -292,7 +302,8 @@ def decode_query(value: bytes) -> QueryRecord:
     seq, clause_id, rest = value.split(b" ", 2)
     version, query_id, canonical, window, name, labels, *more = orjson.loads(rest)
     assert version == FORMAT
-    ranges, text, version_number, defined_seq = _padded(more, _QUERY_LATER)
+    ranges, text, version_number, defined_seq, *times, amended_seq = _padded(more, _QUERY_LATER)
+    ttl_us, expires_us = times
     begin, end = (None if bound is None else Bound(*bound) for bound in window[:2])
     hops = [Hops(*one) for one in window[2:]]
     return QueryRecord(
@@ -307,7 +318,20 @@ def decode_query(value: bytes) -> QueryRecord:
         text=_decode_text(text),
         version=version_number,
         defined_seq=Seq(defined_seq),
+        ttl_us=ttl_us,
+        expires_us=expires_us,
+        amended_seq=Seq(amended_seq),
     )
+
+
+def encode_expired(expired_us: int) -> bytes:
+    """Return when a query expired, as it is kept of one that is remembered."""
+    return b"%d" % expired_us
+
+
+def decode_expired(value: bytes) -> int:
+    """Return what `encode_expired` wrote."""
+    return int(value)
 
 
 def encode_batch(record: BatchRecord) -> bytes:

@@ -1,11 +1,11 @@
 """What an append is checked against: the streams, queries and producers at the head of the log.
 
-The same rules as `check_*` and `enter_*` in `functions/append.lua`; `tests/storage/contract/test_stores_agree.py`
+The same rules as `check_*` and `enter_*` in `functions/catalogue.lua`; `tests/storage/contract/test_stores_agree.py`
 compares the two step by step.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from psoup.engine import limits
@@ -14,9 +14,12 @@ from psoup.engine.log.operation import (
     Content,
     Declare,
     Drop,
+    Expire,
+    OfQuery,
     QueryId,
     Register,
     Remove,
+    Renew,
     Replace,
     Rows,
     Tick,
@@ -37,12 +40,15 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """A query; `seq` is that of its registration, or of the last operation that replaced its definition."""
+    """A query; `seq` is that of its registration, or of the last operation that replaced it."""
 
     seq: Seq
     definition: str
     name: str | None
     streams: frozenset[StreamId]
+    ttl_us: int | None
+    expires_us: int | None
+    """Both None: it stands for ever."""
 
 
 @dataclass(slots=True)
@@ -71,8 +77,8 @@ class Catalogue:
         self._names: dict[str, QueryId] = {}
         self._producers: dict[StreamId, dict[str, _Producer]] = {}
 
-    def admit(self, content: Content) -> Original | None:
-        """Return what `content` repeats, None if it is to be stored; raise if it is refused.
+    def admit(self, content: Content, now_us: int) -> Original | None:
+        """Return what `content` repeats, None if it is to be stored at `now_us`; raise if it is refused.
 
         Changes nothing. Raises what `Log.append` names, all but the backlog.
         """
@@ -86,17 +92,10 @@ class Catalogue:
                 return None
             case Rows():
                 return self._admit_rows(content)
-            case Register():
-                return self._admit_register(content)
-            case Replace():
-                return self._admit_replace(content.query)
-            case Remove():
-                if content.query_id not in self._queries:
-                    raise refusals.query_not_found()
-                return None
             case Tick():
                 return None
-        assert_never(content)
+            case _:
+                return self._admit_of_query(content, now_us)
 
     def in_force(
         self, name: str, stream_id: StreamId, declared: StreamSchema | None = None
@@ -158,8 +157,8 @@ class Catalogue:
         for stream_id, txn in txns.items():
             self._enter_version(seq, stream_id, txn, rows[stream_id])
 
-    def enter(self, seq: Seq, content: Content) -> None:
-        """Take note of `content`, admitted just before and now operation `seq`."""
+    def enter(self, seq: Seq, content: Content, now_us: int) -> None:
+        """Take note of `content`, admitted just before and now operation `seq`, which arrives at `now_us`."""
         match content:
             case Declare():
                 self._streams[content.schema.name] = (StreamId(seq), content.schema)
@@ -174,10 +173,14 @@ class Catalogue:
             case Rows():
                 self._enter_version(seq, content.stream_id, content.txn, content.rows)
             case Register():
-                self._hold(seq, content)
+                self._hold(seq, content, now_us)
             case Replace():
-                self._hold(seq, content.query)
-            case Remove():
+                self._hold(seq, content.query, now_us)
+            case Renew():
+                standing = self._queries[content.query_id]
+                renewed = _expiry(standing.ttl_us, now_us)
+                self._queries[content.query_id] = replace(standing, expires_us=renewed)
+            case Remove() | Expire():
                 self._remove([content.query_id])
             case Tick():
                 pass
@@ -263,18 +266,60 @@ class Catalogue:
             if not self.in_force(name, stream_id, content.declared.get(name)):
                 raise refusals.stale_declaration()
 
-    def _admit_replace(self, content: Register) -> Original | None:
-        self._check_declared(content)
-        standing = self._queries.get(content.query_id)
-        if standing is None or standing.name != content.name:
+    def _admit_of_query(self, content: OfQuery, now_us: int) -> Original | None:
+        match content:
+            case Register():
+                return self._admit_register(content)
+            case Replace():
+                return self._admit_replace(content)
+            case Renew():
+                return self._admit_renew(content, now_us)
+            case Remove():
+                if content.query_id not in self._queries:
+                    raise refusals.query_not_found()
+                return None
+            case Expire():
+                return self._admit_expire(content, now_us)
+        assert_never(content)
+
+    def _admit_replace(self, content: Replace) -> Original | None:
+        query = content.query
+        self._check_declared(query)
+        standing = self._queries.get(query.query_id)
+        if standing is None or standing.name != query.name:
             raise refusals.stale_declaration()
-        if standing.definition == content.definition:
+        if content.changed_seq is not None:
+            if standing.seq != content.changed_seq:
+                raise refusals.stale_declaration()
+            return None
+        if standing.definition == query.definition:
+            return Original(standing.seq, query.query_id)
+        return None
+
+    def _admit_renew(self, content: Renew, now_us: int) -> Original | None:
+        standing = self._queries.get(content.query_id)
+        if standing is None or standing.ttl_us is None or standing.expires_us is None:
+            raise refusals.query_not_found()
+        passed_us = now_us + standing.ttl_us - standing.expires_us
+        if passed_us * limits.QUERY_RENEWALS_PER_TTL < standing.ttl_us:
             return Original(standing.seq, content.query_id)
         return None
 
-    def _hold(self, seq: Seq, content: Register) -> None:
-        streams = frozenset(content.streams.values())
-        standing = _Standing(seq, content.definition, content.name, streams)
+    def _admit_expire(self, content: Expire, now_us: int) -> Original | None:
+        standing = self._queries.get(content.query_id)
+        if standing is None or standing.expires_us is None or now_us < standing.expires_us:
+            raise refusals.query_not_found()
+        return None
+
+    def _hold(self, seq: Seq, content: Register, now_us: int) -> None:
+        standing = _Standing(
+            seq,
+            content.definition,
+            content.name,
+            frozenset(content.streams.values()),
+            content.ttl_us,
+            _expiry(content.ttl_us, now_us),
+        )
         self._queries[content.query_id] = standing
         if content.name is not None:
             self._names[content.name] = content.query_id
@@ -311,3 +356,8 @@ class Catalogue:
             standing = self._queries.pop(query_id)
             if standing.name is not None:
                 del self._names[standing.name]
+
+
+def _expiry(ttl_us: int | None, now_us: int) -> int | None:
+    """Return when a query expires that is used at `now_us` and not again."""
+    return None if ttl_us is None else now_us + ttl_us

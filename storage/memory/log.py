@@ -12,6 +12,7 @@ from psoup.engine.log.operation import (
     Commit,
     Content,
     Drop,
+    Expire,
     Operation,
     Remove,
     Rows,
@@ -58,19 +59,20 @@ class MemoryLog:
     def append(self, content: Content) -> Appended:
         """Append one operation, or refuse it and change nothing (`Log.append`)."""
         with self.lock:
-            original = self._catalogue.admit(content)
+            now_us = self._now_us()
+            original = self._catalogue.admit(content, now_us)
             if original is not None:
                 self._duplicates += 1
                 return Appended(
                     original.seq, self._arrival_us, duplicate=True, query_id=original.query_id
                 )
             self._find_room()
-            seq = self._enter(content, self._now_us())
-            self._catalogue.enter(seq, content)
+            seq = self._enter(content, now_us)
+            self._catalogue.enter(seq, content, now_us)
             if isinstance(content, Drop):
                 self._holds.pop(content.stream_id, None)
                 self._trimmed.pop(content.stream_id, None)
-            if isinstance(content, Drop | Remove):
+            if isinstance(content, Drop | Remove | Expire):
                 self.histories.sweep()
             return Appended(seq, self._arrival_us)
 

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from psoup.engine.errors import NotFoundError, gone_query
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import (
@@ -28,7 +29,7 @@ from psoup.engine.results.segment_blocks import KeptRows, rows_by_chunk
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys, refusals
-from psoup.storage.encoding.record_cache import Records, open_batch
+from psoup.storage.encoding.record_cache import Records, open_batch, open_expired
 from psoup.storage.redis.calls.client import Argument, RedisClient
 from psoup.storage.redis.calls.composites import KeptPages, fetch_of_clause, fetch_published
 from psoup.storage.redis.calls.hits import fetch_pages
@@ -95,11 +96,23 @@ class RedisReader:
         return self._clock.behind_us()
 
     def snapshot(self, query_id: QueryId) -> Snapshot:
-        """Return one query at one cut; NotFoundError if it is not standing."""
+        """Return one query at one cut (`ResultsReader.snapshot`)."""
         (snapshot,) = self.snapshots([query_id])
         if snapshot is None:
-            raise refusals.query_not_found()
+            (gone,) = self.gone([query_id])
+            raise gone
         return snapshot
+
+    def gone(self, query_ids: Sequence[QueryId]) -> Sequence[NotFoundError]:
+        """Return what requests for queries are answered that are not standing (`ResultsReader.gone`)."""
+        if not query_ids:
+            return []
+        values = self._client.fetch_one("HMGET", keys.EXPIRED, *query_ids)
+        self._check_answer()
+        return [
+            gone_query(None if value is None else open_expired(query_id.encode(), value))
+            for query_id, value in zip(query_ids, values, strict=True)
+        ]
 
     def snapshots(self, query_ids: Sequence[QueryId]) -> Sequence[Snapshot | None]:
         """Return several queries, all at one cut; None for one that is not standing. One call."""
@@ -211,7 +224,7 @@ class RedisReader:
         return self._queries(cut, records)
 
     def query(self, query_id: QueryId) -> QueryRecord:
-        """Return one standing query; NotFoundError if there is none."""
+        """Return one standing query (`ResultsReader.query`)."""
         return self.snapshot(query_id).query
 
     def named(self, name: str) -> QueryRecord | None:
@@ -262,7 +275,7 @@ class RedisReader:
 
     def checkpoint(self) -> Checkpoint:
         """Return everything but the hits over single streams. Nothing may be published meanwhile: asserted."""
-        cut, (records, queries) = self._list(keys.CLAUSES, keys.QUERIES)
+        cut, (records, queries, expired) = self._list(keys.CLAUSES, keys.QUERIES, keys.EXPIRED)
         read = map(self._records.clause, records, records.values())
         decoded = sorted(read, key=lambda c: c.clause_id)
         clauses = tuple(clause for clause in decoded if clause.clause_id <= cut.seq)
@@ -282,6 +295,10 @@ class RedisReader:
             queries=tuple(self._queries(cut, queries)),
             batches=tuple(batches),
             composites=composites,
+            expired={
+                QueryId(field.decode()): open_expired(field, value)
+                for field, value in expired.items()
+            },
         )
 
     def statistics(self) -> ResultsStatistics:

@@ -14,6 +14,7 @@ import pytest
 
 import psoup
 from psoup.client import frames
+from psoup.client.errors import problem_of
 from psoup.client.operations import Txn
 
 COLUMNS = {
@@ -311,3 +312,25 @@ def test_frame_of_a_package_that_is_missing_says_what_to_install(package, monkey
     make = {"pandas": frames.to_pandas, "polars": frames.to_polars}[package]
     with pytest.raises(psoup.MissingPackageError, match=f"pip install {package}"):
         make(TABLE)
+
+
+def test_query_is_changed_under_its_handle(db):
+    """What is given changes, None takes away, and the rest stays."""
+    db.stream("s", like=TABLE, time="ts")
+    query = db.query("SELECT * FROM s", labels={"user": "42"}, ttl="7d")
+    assert ("7d", True) == (query.description["ttl"], query.description["expires_at"] is not None)
+    changed = query.update("SELECT px FROM s WHERE px > :min", params={"min": 1})
+    assert (2, {"min": 1}, "7d") == (changed["version"], changed["params"], changed["ttl"])
+    assert ({}, None) == (query.update(labels=None)["labels"], query.update(ttl=None)["ttl"])
+    assert query.description == {**changed, "labels": {}, "ttl": None, "expires_at": None}
+    with pytest.raises(psoup.ServiceProblem, match="invalid-field"):
+        query.update(ttl="1s")
+
+
+def test_problem_of_an_expired_query_is_an_error_of_its_own():
+    """It says when the query expired; any other problem is a ServiceProblem and nothing more."""
+    body = {"code": "query-expired", "expired_at": "2026-11-21T10:00:00.000000Z"}
+    error = problem_of(410, body)
+    assert isinstance(error, psoup.QueryExpiredError)
+    assert body["expired_at"] == error.expired_at
+    assert psoup.ServiceProblem is type(problem_of(404, {"code": "not-found"}))

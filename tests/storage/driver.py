@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from psoup.engine.errors import QueryExpiredError
 from psoup.engine.invocation.matching import runs
 from psoup.engine.log.operation import Content, Operation
 from psoup.engine.results.composites import CompositePage
@@ -116,6 +117,9 @@ def assert_shows(store: Store, fold: Fold, chunks: int = 200) -> None:
     assert [store.results.snapshot(q.query_id).query for q in checkpoint.queries] == [
         snapshot and snapshot.query for snapshot in snapshots
     ]
+    for gone in store.results.gone([*fold.expired]):
+        assert isinstance(gone, QueryExpiredError)
+        assert gone.extras["expired_at"] in fold.expired.values()
     for clause_id, clause in fold.ever.items():
         standing = clause_id in fold.clauses
         shown = shown_pages(store, clause, chunks)
@@ -145,4 +149,5 @@ def expected_checkpoint(fold: Fold, like: Checkpoint) -> Checkpoint:
         clauses=tuple(fold.clauses[key] for key in sorted(fold.clauses)),
         queries=tuple(sorted(fold.queries.values(), key=lambda q: q.seq)),
         batches=tuple(fold.batches[key] for key in sorted(fold.batches)),
+        expired=fold.expired,
     )

@@ -16,11 +16,14 @@ from psoup.engine.log.operation import (
     Alter,
     Declare,
     Drop,
+    Expire,
     Materialize,
+    OfQuery,
     Operation,
     QueryId,
     Register,
     Remove,
+    Renew,
     Replace,
     Rows,
     Tick,
@@ -58,6 +61,7 @@ class Fold:
         self.ever: dict[ClauseId, ClauseRecord] = {}
         """Clauses that stand or stood."""
         self.queries: dict[QueryId, QueryRecord] = {}
+        self.expired: dict[QueryId, int] = {}
         self.batches: dict[tuple[StreamId, Seq], BatchRecord] = {}
         self.composites: dict[CompositeKey, CompositePage] = {}
 
@@ -67,6 +71,7 @@ class Fold:
         other.streams, other.clauses = dict(self.streams), dict(self.clauses)
         other.ever = dict(self.ever)
         other.queries, other.batches = dict(self.queries), dict(self.batches)
+        other.expired = dict(self.expired)
         other.composites = dict(self.composites)
         return other
 
@@ -119,14 +124,28 @@ class Fold:
                 return self._drop(delta, stream_id, queries)
             case Rows():
                 return self._rows(delta, operation, operation.content)
-            case Register():
-                return self._register(delta, operation.content)
-            case Replace(query):
-                return self._replace(delta, query)
-            case Remove(query_id):
-                return self._remove(delta, [query_id])
             case Tick():
                 return delta
+            case _:
+                return self._of_query(delta, operation.content)
+
+    def _of_query(self, delta: Delta, content: OfQuery) -> Delta:
+        match content:
+            case Register():
+                return self._register(delta, content)
+            case Replace(given):
+                return self._replace(delta, given)
+            case Renew(query_id):
+                query = self.queries[query_id]
+                assert query.ttl_us is not None
+                self.queries[query_id] = replace(query, expires_us=delta.arrival_us + query.ttl_us)
+                return replace(delta, queries={query_id: self.queries[query_id]})
+            case Remove(query_id):
+                return self._remove(delta, [query_id])
+            case Expire(query_id):
+                self.expired[query_id] = delta.arrival_us
+                expired = {query_id: delta.arrival_us}
+                return replace(self._remove(delta, [query_id]), expired=expired)
 
     def _drop(self, delta: Delta, stream_id: StreamId, queries: Sequence[QueryId]) -> Delta:
         delta = self._remove(delta, queries)
@@ -229,7 +248,8 @@ class Fold:
         return self.read(next(joins))
 
     def _register(self, delta: Delta, content: Register) -> Delta:
-        clause = next((c for c in self.clauses.values() if c.text == content.sql), None)
+        alike = (content.sql, content.materialize)
+        clause = next((c for c in self.clauses.values() if (c.text, c.materialize) == alike), None)
         fresh = clause is None
         if clause is None:
             streams = tuple(content.streams.values())
@@ -258,6 +278,8 @@ class Fold:
             dict(content.labels),
             (5_000_000, *[None] * (len(clause.streams) - 1)) if len(clause.streams) > 1 else (),
             content.text,
+            ttl_us=content.ttl_us,
+            expires_us=None if content.ttl_us is None else delta.arrival_us + content.ttl_us,
         )
         self.queries[query.query_id] = query
         changed = self._count_queries(content.streams.values())
@@ -273,13 +295,16 @@ class Fold:
 
     def _replace(self, delta: Delta, content: Register) -> Delta:
         before = self.queries[content.query_id]
-        read = dict.fromkeys(self.clauses[before.clause_id].streams)
+        clause = self.clauses[before.clause_id]
+        redefined = f"{clause.materialize} {before.canonical}" != content.definition
+        read = dict.fromkeys(clause.streams if redefined else ())
         registered = self._register(delta, content)
         after = replace(
             self.queries[content.query_id],
             seq=before.seq,
-            version=before.version + 1,
-            defined_seq=delta.seq,
+            version=before.version + redefined,
+            defined_seq=delta.seq if redefined else before.defined_seq,
+            amended_seq=before.amended_seq if redefined else delta.seq,
         )
         self.queries[content.query_id] = before
         moves = after.clause_id != before.clause_id

@@ -77,13 +77,14 @@ def register(
     *,
     sql: str | None = None,
     name: str | None = None,
+    ttl_us: int | None = None,
 ) -> Register:
     """Return the registration of handle `number` over one stream."""
     text = f"SELECT x0 FROM {stream} WHERE x0 > {number}" if sql is None else sql
     labels = {"team": "süd"}
     registered = RegisteredText(":süd", {"süd": "a'", "n": number}) if number % 3 == 1 else None
     read = {stream: StreamId(stream_id)}
-    return Register(query_id(number), text, read, name, labels, text=registered)
+    return Register(query_id(number), text, read, name, labels, text=registered, ttl_us=ttl_us)
 
 
 def join(

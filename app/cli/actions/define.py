@@ -89,6 +89,20 @@ def drop_stream(service: PsoupClient, stream: str, *, yes: bool) -> None:
     standard_error().print(Text(f"dropped {stream}: {rows}, {queries}"))
 
 
+def drop_queries(service: PsoupClient, labels: Sequence[str], *, yes: bool) -> None:
+    """Remove the queries that have all of these labels, `key:value` each, once the user agrees.
+
+    Raises:
+        ServiceProblem: the service refused.
+        DefinitionError: nobody can be asked.
+    """
+    named = " and ".join(labels)
+    found = counted(sum(1 for _ in service.labelled(*labels)), "query")
+    require_consent(f"This removes {found} labelled {named}, with the handles.", yes=yes)
+    removed = counted(service.remove_labelled(*labels), "query")
+    standard_error().print(Text(f"removed {removed} labelled {named}"))
+
+
 def register_query(
     service: PsoupClient,
     sql: str,
@@ -98,10 +112,11 @@ def register_query(
     name: str | None,
     labels: Mapping[str, str],
     materialize: str | None,
+    ttl: str | None,
 ) -> None:
     """Register a query and print its handle, or its description where a format is asked for."""
     described = service.register(
-        sql, params=params, name=name, labels=labels, materialize=materialize
+        sql, params=params, name=name, labels=labels, materialize=materialize, ttl=ttl
     )
     _say_warnings(described)
     if output is ListFormat.NDJSON:
@@ -117,6 +132,7 @@ def register_query(
         taken: Parameters = described.get("params", {})
         given = ", ".join(f"{key}={orjson.dumps(value).decode()}" for key, value in taken.items())
         rows += [("params", given)] if given else []
+        rows += [("expires at", described["expires_at"])] if described.get("expires_at") else []
         rows += [("labels", labelled), ("columns", columns)]
         standard_output().print(plain_table(("", "query"), rows))
         return

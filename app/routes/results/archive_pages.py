@@ -104,7 +104,7 @@ class FinishedHistory:
             rows_min=1,
         )
         self._call.service.backend.confirm(self._snapshot.cut.gen)
-        self._call.service.invoked.note(self._snapshot.query.query_id)
+        self._call.service.note_use(self._snapshot.query)
         return encoded_response(
             self._call,
             page.body,

@@ -192,7 +192,7 @@ def _written(
 ) -> Event:
     """Return a page as an event; `is_first`: of its answer."""
     answer = found.answer
-    call.service.invoked.note(answer.query.query_id)
+    call.service.note_use(answer.query)
     standing = standing_of(answer) if is_first else None
     if answer.unchanged:
         return Event(b"", standing, since, None, answer.complete)
@@ -281,6 +281,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         headers=(_LAST_EVENT_ID,),
         problems=(
             "not-found",
+            "query-expired",
             "not-acceptable",
             "query-filling",
             "query-suspended",

@@ -97,7 +97,7 @@ async def get_results(call: Call) -> Response:
     waits = call.arguments.get(WAIT) is not None or call.header("prefer") is not None
     same = None if waits else call.same(query_id)
     if same is not None and (kept := call.context.kept.find(same)) is not None:
-        call.service.invoked.note(query_id)
+        call.service.note_use(call.service.results.query(query_id))
         return kept
     shown = presentation(call)
     asked = asked_of(call, query_id, shown)
@@ -197,7 +197,7 @@ def answer_response(
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
     evaluated_s = time.perf_counter()
-    call.service.invoked.note(query_id)
+    call.service.note_use(answer.query)
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
@@ -352,6 +352,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         headers=HEADERS,
         problems=(
             "not-found",
+            "query-expired",
             "not-acceptable",
             "bad-page",
             "page-expired",

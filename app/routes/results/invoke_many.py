@@ -39,6 +39,7 @@ from psoup.engine.errors import (
 )
 from psoup.engine.invoke import Answer, Request, invoke_many
 from psoup.engine.log.operation import QueryId
+from psoup.engine.results.delta import QueryRecord
 
 QUERIES_PER_UNIT: Final = int(limits.INVOKE_QUERIES_MAX / RATES["invoke"].burst)
 """So many queries count as one invocation: the longest list is a key's whole burst."""
@@ -75,8 +76,8 @@ async def post_invoke(call: Call) -> Response:
             except QueryFillingError as error:
                 refused[str(one.query_id)] = error
         found = await call.answered(answer, latest=latest)
-    for query_id in found.answered:
-        service.invoked.note(query_id)
+    for query in found.answered:
+        service.note_use(query)
     return found.response
 
 
@@ -85,7 +86,7 @@ class _Answered:
     """All answers as one body, the queries that have one, and the handles that the results do not know."""
 
     response: Response
-    answered: Sequence[QueryId]
+    answered: Sequence[QueryRecord]
     unknown: Collection[QueryId]
 
 
@@ -155,7 +156,7 @@ def _answered(call: Call, asked: InvokeBody, refused: Mapping[str, EngineError])
         headers["Content-Encoding"] = encoding
     return _Answered(
         Response(encoded, headers=headers, media_type=JSON),
-        [one.query.query_id for one in found if isinstance(one, Answer)],
+        [one.query for one in found if isinstance(one, Answer)],
         unknown,
     )
 

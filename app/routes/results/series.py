@@ -102,7 +102,7 @@ def _response(call: Call, query_id: QueryId, shown: Presentation) -> Response:
         ) from error
     service.backend.confirm(found.cut.gen)
     evaluated_s = time.perf_counter()
-    service.invoked.note(query_id)
+    service.note_use(found.query)
     return encoded_response(
         call,
         encode_series(found, shown),
@@ -181,6 +181,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         parameters=(FROM, TO, EVERY, MIN_SEQ, COUNT, SHAPE, SERIES_FORMAT),
         problems=(
             "not-found",
+            "query-expired",
             "not-acceptable",
             "now-out-of-range",
             "not-yet-visible",

@@ -15,7 +15,7 @@ from psoup.app.wire.models.sync import encode_sync
 from psoup.app.wire.parameters import META, SHAPE
 from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.errors import NO_QUERY, EngineError, NotFoundError, PageExpiredError
+from psoup.engine.errors import EngineError, PageExpiredError
 from psoup.engine.invocation.answer import Since
 from psoup.engine.invoke import (
     ATTEMPTS_MAX,
@@ -134,15 +134,19 @@ class _Evaluation:
         first = next(filter(None, snapshots.values()), None)
         synced = Synced(self._call.service.results.cut() if first is None else first.cut)
         moved: list[tuple[QueryId, Snapshot]] = []
+        gone: list[QueryId] = []
         for query_id, snapshot in snapshots.items():
             stand = self._stands[query_id]
             if snapshot is None:
-                synced.gone[query_id] = NotFoundError(NO_QUERY)
+                gone.append(query_id)
             elif stand.standing is not None and still_stands(snapshot, stand.standing):
                 synced.stands[query_id] = stand
                 synced.unchanged.append(query_id)
+                self._call.service.renewals.note(snapshot.query)
             else:
                 moved.append((query_id, snapshot))
+        why = self._call.service.results.gone(gone)
+        synced.gone.update(zip(map(str, gone), why, strict=True))
         moved.sort(key=lambda one: _last_told(self._stands[one[0]]))
         for query_id, snapshot in moved:
             self._tell(synced, query_id, snapshot)
@@ -162,7 +166,7 @@ class _Evaluation:
         if isinstance(answer, EngineError):
             synced.gone[query_id] = answer
             return
-        service.invoked.note(query_id)
+        service.note_use(snapshot.query)
         standing = standing_of(answer)
         if answer.unchanged:
             synced.stands[query_id] = Stand(stand.since, standing)

@@ -128,6 +128,7 @@ def _plain(text: bytes) -> QueryBody | None:
     texts = len(body.model_fields_set) + 1  # the members' names, and the SQL
     texts += body.name is not None
     texts += "materialize" in body.model_fields_set
+    texts += body.ttl is not None
     texts += 2 * len(body.labels or ())
     return body if text.count(b'"') == 2 * texts else None
 

@@ -1,12 +1,15 @@
 """Standing queries as they travel: the registration a client sends, the description it gets back."""
 
+import hashlib
 import secrets
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, cast
 
+import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.models.durations import LifetimeUs
 from psoup.app.wire.models.plans import PlanAnswer
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
 from psoup.app.wire.scalars import format_bound, format_duration, format_instant
@@ -29,6 +32,12 @@ _INSTEAD: Final = (
     'Remove it and register a narrower one, or the same with "materialize": "none", which keeps nothing and finds the '
     "rows of its window when it is invoked"
 )
+_TAGGED: Final = (
+    *("id", "version", "name", "labels", "ttl"),
+    *("canonical", "materialize", "sql", "params"),
+)
+"""Members of a description that say what can be changed."""
+_TAG_DIGITS: Final = 16
 PREFIX: Final = "q_"
 _NO_UTF_8: Final = "\ufffd"
 """What a path has in the place of bytes that are not UTF-8: two names may become one by it."""
@@ -118,12 +127,42 @@ class QueryDefinition(BaseModel):
     materialize: MaterializeWord = Field(
         default="auto", description="What is kept of the query's matches between invocations."
     )
+    ttl: LifetimeUs | None = Field(
+        default=None,
+        description="It expires when it was not used for so long; null: never.",
+        examples=["7d"],
+    )
 
 
 class QueryBody(QueryDefinition):
     """The body of POST /v1/queries, and a line of POST /v1/batch/queries."""
 
     name: QueryName | None = None
+
+
+class QueryPatch(BaseModel):
+    """The body of PATCH /v1/queries/{id}: what is left out stays as it is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    sql: str = Field(default="", examples=["SELECT * FROM trades WHERE px > 50"])
+    params: dict[ParameterName, GivenValue] | None = Field(
+        default=None,
+        max_length=limits.QUERY_PARAMETERS_MAX,
+        description="All values of the names in `sql`; null: there are none.",
+        examples=[{"min": 50}],
+    )
+    labels: dict[LabelKey, Label] | None = Field(
+        default=None,
+        max_length=limits.QUERY_LABELS_MAX,
+        description="All labels; null: none.",
+        examples=[{"user": "42"}],
+    )
+    ttl: LifetimeUs | None = Field(
+        default=None,
+        description="It expires when it was not used for so long from now on; null: never.",
+        examples=["7d"],
+    )
 
 
 def named_body(name: str, definition: QueryDefinition) -> QueryBody:
@@ -193,6 +232,13 @@ class QueryAnswer(BaseModel):
     )
     name: str | None
     labels: dict[str, str]
+    ttl: str | None = Field(
+        description="How long it lives without being used; null: for ever.", examples=["7d"]
+    )
+    expires_at: str | None = Field(
+        description="When it expires unless it is used before. null: never, or it is not applied yet.",
+        examples=["2026-11-28T10:00:00.000000Z"],
+    )
     sql: str | None = Field(
         default=None,
         description="With parameters alone: the text as it was registered. `canonical` holds their values.",
@@ -240,6 +286,8 @@ def describe_query(
     materialize: Materialize,
     text: RegisteredText | None,
     version: int = 1,
+    ttl_us: int | None = None,
+    expires_us: int | None = None,
 ) -> dict[str, object]:
     """Return the members of `QueryAnswer`; `state` is `live`, or `filling` before it is applied."""
     path = f"/v1/queries/{query_id}"
@@ -251,12 +299,26 @@ def describe_query(
         "suspended": None,
         "name": name,
         "labels": dict(labels),
+        "ttl": None if ttl_us is None else format_duration(ttl_us),
+        **expiry(expires_us),
         **({} if text is None else {"sql": text.sql, "params": dict(text.params)}),
         **describe_definition(bound),
         "materialize": materialize.value,
         "warnings": shown_warnings(bound.warnings),
         "links": {"self": path, "results": f"{path}/results"},
     }
+
+
+def query_tag(description: Mapping[str, object]) -> str:
+    """Return the `ETag` of a query: of what clients can change. It is weak: what else is told changes by itself."""
+    made_of = [description.get(name) for name in _TAGGED]
+    written = orjson.dumps(made_of, option=orjson.OPT_SORT_KEYS)
+    return f'W/"{hashlib.sha256(written).hexdigest()[:_TAG_DIGITS]}"'
+
+
+def expiry(expires_us: int | None) -> dict[str, object]:
+    """Return the member that says when a query expires, which moves while its description stays."""
+    return {"expires_at": None if expires_us is None else format_instant(expires_us)}
 
 
 def describe_definition(bound: BoundQuery) -> dict[str, object]:

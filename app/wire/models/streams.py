@@ -4,13 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from psoup.app.wire.models.durations import DurationUs, become
 from psoup.app.wire.models.warnings import FewWarnings
 from psoup.app.wire.scalars import (
-    DURATION_FORMS,
     SIZE_FORMS,
     format_duration,
     format_instant,
-    parse_duration,
     parse_size,
 )
 from psoup.engine import limits
@@ -25,14 +24,6 @@ from psoup.engine.tuples.schema import (
     check_schema,
 )
 from psoup.engine.tuples.time_unit import TimeUnit
-
-
-def _duration(given: object) -> object:
-    if isinstance(given, str):
-        parsed = parse_duration(given)
-        if parsed is not None:
-            return parsed
-    raise ValueError(f"expected {DURATION_FORMS}")
 
 
 def _size(given: object) -> object:
@@ -62,22 +53,13 @@ _TYPES_ELSEWHERE = {
     **dict.fromkeys(("char", "str", "symbol", "text", "utf8", "varchar"), ColumnType.STRING),
     **dict.fromkeys(("date", "datetime", "time", "timestamptz"), ColumnType.TIMESTAMP),
 }
-_DURATION_SCHEMA = {"type": "string", "examples": ["1h", "PT1H"], "description": DURATION_FORMS}
-_SIZE_SCHEMA = {
+_SIZE_SCHEMA: dict[str, object] = {
     "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "examples": ["2GiB"]}],
     "description": SIZE_FORMS,
 }
-DurationUs = Annotated[
-    int, BeforeValidator(_duration), Field(json_schema_extra=lambda s: _become(s, _DURATION_SCHEMA))
-]
 SizeBytes = Annotated[
-    int, BeforeValidator(_size), Field(json_schema_extra=lambda s: _become(s, _SIZE_SCHEMA))
+    int, BeforeValidator(_size), Field(json_schema_extra=lambda s: become(s, _SIZE_SCHEMA))
 ]
-
-
-def _become(schema: dict[str, object], other: dict[str, object]) -> None:
-    schema.clear()
-    schema.update(other)
 
 
 class _Strict(BaseModel):

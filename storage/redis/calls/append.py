@@ -13,9 +13,12 @@ from psoup.engine.log.operation import (
     Content,
     Declare,
     Drop,
+    Expire,
+    OfQuery,
     QueryId,
     Register,
     Remove,
+    Renew,
     Replace,
     Rows,
     Tick,
@@ -30,6 +33,8 @@ from psoup.storage.redis.calls.refused import refused_call, standing_refusal
 
 CALLED_TOGETHER: Final = 64
 """Operations of one call: some 2 ms of the server."""
+FREEING: Final = (Drop, Remove, Renew, Expire, Tick)
+"""What is appended where nothing may be added: it frees memory, or, as a renewal, takes next to none."""
 _KEYS_BEFORE: Final = (
     keys.HEAD,
     keys.LOG,
@@ -65,7 +70,7 @@ class Append:
 
     content: Content
     is_freeing: bool
-    """It frees memory, so the Function that takes it runs where there is none left."""
+    """It is one of FREEING, so the Function that takes it runs where there is no memory left."""
 
     producers: str
     """The key of the producers of its stream."""
@@ -86,7 +91,7 @@ def append_of(content: Content, *, streams_max: int) -> Append:
     count_max = _count_max(content, streams_max)
     return Append(
         content,
-        isinstance(content, Drop | Remove | Tick),
+        isinstance(content, FREEING),
         _producers_key(content),
         [kind, header, body, rows, count_max, sums, *_checked(content)],
         len(header) + len(body),
@@ -186,18 +191,29 @@ def _checked(content: Content) -> list[Argument]:
                 return [*front, ""]
             txn = content.txn
             return [*front, keys.name_hash(txn.app), txn.version, txn.digest.hex()]
-        case Register() | Replace():
-            return _checked_query(content.query if isinstance(content, Replace) else content)
-        case Remove():
-            return [content.query_id]
         case Tick():
             return []
+        case _:
+            return _checked_of_query(content)
+
+
+def _checked_of_query(content: OfQuery) -> list[Argument]:
+    match content:
+        case Register():
+            return _checked_definition(content, None)
+        case Replace():
+            return _checked_definition(content.query, content.changed_seq)
+        case Renew():
+            return [content.query_id, limits.QUERY_RENEWALS_PER_TTL]
+        case Remove() | Expire():
+            return [content.query_id]
     assert_never(content)
 
 
-def _checked_query(content: Register) -> list[Argument]:
+def _checked_definition(content: Register, changed_seq: Seq | None) -> list[Argument]:
     name = "" if content.name is None else keys.name_hash(content.name)
     arguments: list[Argument] = [content.query_id, name, text_digest(content.definition)]
+    arguments += ["" if one is None else one for one in (content.ttl_us, changed_seq)]
     for stream, stream_id in content.streams.items():
         arguments += [stream, stream_id, declared(content.declared.get(stream))]
     return arguments

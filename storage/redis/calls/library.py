@@ -7,6 +7,7 @@ FILES: Final = (
     "common",
     "seals",
     "histories",
+    "catalogue",
     "append",
     "commit",
     "hold",

@@ -22,6 +22,7 @@ from psoup.storage.encoding.records import (
     encode_batch,
     encode_clause,
     encode_declaration,
+    encode_expired,
     encode_query,
     encode_stream,
 )
@@ -197,6 +198,8 @@ def _records(delta: Delta) -> tuple[list[Write], list[Write]]:
     for query_id, query in delta.queries.items():
         write = put(keys.QUERIES, query_id, encode_query(query))
         (before if query.seq > delta.expect else moving).append(write)
+    for query_id, expired_us in delta.expired.items():
+        moving.append(put(keys.EXPIRED, query_id, encode_expired(expired_us)))
     for (stream_id, seq), batch in delta.batches.items():
         write = put(keys.batches(stream_id), seq, encode_batch(batch))
         (before if seq > delta.expect else moving).append(write)
@@ -243,4 +246,5 @@ def _dropped_records(delta: Delta) -> list[Write]:
         Write("HDEL", keys.DECLARATIONS, (stream_id,)) for stream_id in delta.dropped_streams
     ]
     batches = [Write("UNLINK", keys.batches(stream_id)) for stream_id in delta.dropped_streams]
-    return [*queries, *clauses, *streams, *declarations, *batches]
+    expired = [Write("HDEL", keys.EXPIRED, (query_id,)) for query_id in delta.forgotten]
+    return [*queries, *clauses, *streams, *declarations, *batches, *expired]

@@ -42,7 +42,7 @@ def index_faults(client: RedisClient) -> Iterator[Difference]:
 def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
     """Yield where streams and queries are declared otherwise in the log's catalogue than in what is published.
 
-    What was declared, dropped, registered, replaced or removed and is not applied yet is left out.
+    What was declared, dropped, registered, replaced, renewed or removed and is not applied yet is left out.
     """
     applied = checkpoint.cut.seq
     names = (keys.LOG_STREAMS, keys.LOG_QUERIES)
@@ -62,12 +62,15 @@ def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
         name = "-" if query.name is None else keys.name_hash(query.name)
         digest = text_digest(f"{clause.materialize} {query.canonical}")
         seq, said_name, said_digest, read, *later = row.decode(errors="replace").split()
-        defined_seq = int(later[0]) if later else 0
-        if defined_seq > applied:
+        changed_seq, ttl_us, expires_us = [*map(int, later), 0, 0, 0][:3]
+        if changed_seq > applied:
             continue
-        logged = (int(seq), said_name, said_digest, sorted(read.split(",")), defined_seq)
+        logged = (int(seq), said_name, said_digest, sorted(read.split(",")), changed_seq, ttl_us)
         streams_read = sorted(map(str, set(clause.streams)))
-        if logged != (query.seq, name, digest, streams_read, query.defined_seq):
+        replaced_seq = max(query.defined_seq, query.amended_seq)
+        known = (query.seq, name, digest, streams_read, replaced_seq, query.ttl_us or 0)
+        # A renewal that is not applied yet puts the instant off.
+        if logged != known or expires_us < (query.expires_us or 0):
             text = "it is registered otherwise in the log"
             yield Difference("query", text, query=query.query_id, seq=query.seq)
     yield from _producer_faults(client, checkpoint)

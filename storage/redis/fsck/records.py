@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from psoup.engine.errors import IntegrityError
+from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import Checkpoint, Cut, Gen
 from psoup.engine.results.delta import BatchRecord
 from psoup.engine.store.errors import StoreUnsuitableError
@@ -13,7 +14,13 @@ from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.verify.difference import Difference
 from psoup.storage import keys
-from psoup.storage.encoding.record_cache import open_batch, open_clause, open_query, open_stream
+from psoup.storage.encoding.record_cache import (
+    open_batch,
+    open_clause,
+    open_expired,
+    open_query,
+    open_stream,
+)
 from psoup.storage.redis.calls.client import Command, RedisClient
 
 DAMAGED: Final = (
@@ -26,7 +33,7 @@ DAMAGED: Final = (
     struct.error,
 )
 """What decoding raises for bytes that psoup did not write."""
-HASHES: Final = (keys.CLAUSES, keys.QUERIES, keys.STREAMS, keys.DECLARATIONS)
+HASHES: Final = (keys.CLAUSES, keys.QUERIES, keys.STREAMS, keys.DECLARATIONS, keys.EXPIRED)
 
 Record = TypeVar("Record")
 
@@ -59,7 +66,7 @@ def read_records(client: RedisClient) -> InspectedRecords:
         (fmt, gen, applied, arrival_us, untidy), clock, head, *flat = client.fetch_together(
             _everything(ids)
         )
-        clauses, queries, streams, declarations, *batches = map(_pairs, flat)
+        clauses, queries, streams, declarations, expired, *batches = map(_pairs, flat)
         if list(streams) == ids:
             break
         ids = list(streams)  # the batches of all streams, and no others
@@ -91,6 +98,9 @@ def read_records(client: RedisClient) -> InspectedRecords:
             open_query,
             lambda query: query.seq,
             lambda query: query.query_id,
+        ),
+        expired=dict(
+            records.of("expired query", expired, _expired_of, lambda _: 0, lambda one: one[0])
         ),
         batches=tuple(
             batch
@@ -136,6 +146,10 @@ class _Reading:
                 text = f"the record under {name} is of operation {seq_of(record)}, and {self.applied} is applied"
                 self.faults.append(Difference(what, text))
         return tuple(sorted(found, key=seq_of))
+
+
+def _expired_of(key: bytes, row: bytes) -> tuple[QueryId, int]:
+    return QueryId(key.decode()), open_expired(key, row)
 
 
 def _batch_of(stream_id: bytes) -> Callable[[bytes, bytes], BatchRecord]:

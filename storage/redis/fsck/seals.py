@@ -41,7 +41,7 @@ RECORDS: Final = (
     (re.compile(re.escape(keys.HISTORIES) + r":[^:]+"), HISTORY_FIELDS),
 )
 HITS: Final = re.compile(r"\{ps\}:(r:\d+:\d+|b:\d+:\d+|j:\d+)")
-OF_RESULTS: Final = re.compile(r"\{ps\}:([sdcqg]|x:\d+)")
+OF_RESULTS: Final = re.compile(r"\{ps\}:([sdcqeg]|x:\d+)")
 OF_LOG: Final = re.compile(r"\{ps\}:(log:([sqnraboktzey]|p:\d+(:e)?)|h|h:[^:]+:p)")
 UNSEALED: Final = re.compile(r"\{ps\}:(log|log:[cv]|f|v|log:g:[^:]+:b|h:[^:]+:b)")
 """The log and its sums check each other, and so do bodies and their sums."""

@@ -189,7 +189,7 @@ async def test_member_that_other_services_know_is_answered_with_ours(api: Api):
         (
             "/v1/queries",
             {"zebra": "SELECT"},
-            "Those that do: sql, labels, params, materialize, name",
+            "Those that do: sql, labels, params, materialize, ttl, name",
         ),
         ("/v1/queries", {"sql": "", "name": ""}, "in name: expected a text of at least 1"),
         ("/v1/queries", {"sql": "", "labels": {"zebra": 5}}, "in labels: expected a text"),

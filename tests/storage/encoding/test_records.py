@@ -8,7 +8,17 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.bits import LITTLE
 from psoup.engine.limits import CHUNK_ROWS, STREAMS_COUNT_CEILING
-from psoup.engine.log.operation import Alter, Materialize, QueryId, Register, Replace, Tick
+from psoup.engine.log.operation import (
+    Alter,
+    Expire,
+    Materialize,
+    QueryId,
+    Register,
+    Remove,
+    Renew,
+    Replace,
+    Tick,
+)
 from psoup.engine.query.hops import Hops
 from psoup.engine.query.parameters import RegisteredText
 from psoup.engine.query.window import Bound, Window
@@ -206,6 +216,34 @@ def test_replacement_of_any_text_reads_back(text):
     kind, header, body = encoding.encode_content(Replace(query))
     assert ("replace", encoding.encode_content(query)[1:]) == (kind, (header, body))
     assert Replace(query) == encoding.decode_content(kind, header, body)
+
+
+@given(
+    ttl_us=st.none() | st.integers(0, 2**53),
+    expires_us=st.integers(0, 2**53),
+    amended_seq=st.integers(0, 2**53),
+    text=TEXTS,
+)
+def test_query_with_a_time_to_live_reads_back(ttl_us, expires_us, amended_seq, text):
+    """Registration and record, with parameters and without."""
+    content = Register(QueryId("q"), "x", {"s": StreamId(1)}, text=text, ttl_us=ttl_us)
+    found = encoding.decode_content(*encoding.encode_content(content))
+    assert content == found
+    record = QueryRecord(QueryId("q"), Seq(9), ClauseId(5), "x", Window(), text=text)
+    ends_us = None if ttl_us is None else expires_us
+    record = replace(record, ttl_us=ttl_us, expires_us=ends_us, amended_seq=Seq(amended_seq))
+    assert record == encoding.decode_query(encoding.encode_query(record))
+    assert expires_us == encoding.decode_expired(encoding.encode_expired(expires_us))
+
+
+@pytest.mark.parametrize(
+    "content", [Renew(QueryId("q")), Remove(QueryId("q")), Expire(QueryId("q"))]
+)
+def test_operation_of_a_handle_reads_back(content):
+    """It is written with the handle alone, under a kind of its own."""
+    kind, header, body = encoding.encode_content(content)
+    assert (type(content).__name__.lower(), b'[1,"q"]', b"") == (kind, header, body)
+    assert content == encoding.decode_content(kind, header, body)
 
 
 def test_alteration_reads_back():

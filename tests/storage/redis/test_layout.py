@@ -6,7 +6,7 @@ import pytest
 
 from psoup.engine import limits
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.log.operation import Remove
+from psoup.engine.log.operation import Expire, Remove
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import keys
@@ -118,6 +118,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)
     monkeypatch.setattr("psoup.storage.redis.calls.writes.Garbage.forgotten", lambda _: [])
+    do(store, fold, [register(4, 1, "stream_name", ttl_us=0), Expire(query_id(4))])
     do(store, fold, [Remove(query_id(1))])
     look()
     assert documented() == seen

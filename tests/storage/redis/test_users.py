@@ -8,7 +8,7 @@ import pytest
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import EngineError
-from psoup.engine.log.operation import Drop, QueryId, Remove
+from psoup.engine.log.operation import Drop, Expire, QueryId, Remove, Renew
 from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
@@ -118,7 +118,9 @@ def test_users_with_their_rules_can_do_all_their_work(users, tmp_path, monkeypat
     worker.log.append(Remove(query_id(2)))
     assert store.histories.get(begun) is None
     assert [] == list(worker.histories.all())
+    worker.log.append_many([register(4, 1, ttl_us=0), Renew(query_id(4)), Expire(query_id(4))])
     do(store, fold, [])
+    assert ["query-expired"] == [one.code for one in worker.results.gone([query_id(4)])]
     store.log.check()
     store.histories.check()
     assert_shows(store, fold)

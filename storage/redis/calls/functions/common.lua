@@ -39,7 +39,9 @@ local function settings_changes()
   return string.match(redis.call('INFO', 'commandstats'), 'cmdstat_config|set:calls=(%d+)') or '0'
 end
 
-local FREEING = {drop = true, remove = true, tick = true, hold = true, unhold = true}
+-- What is stored where nothing may be added: it frees memory, or, as a renewal, takes next to none.
+local FREEING = {drop = true, remove = true, renew = true, expire = true, tick = true, hold = true, unhold = true}
+local REMOVING = {drop = true, remove = true, expire = true} -- queries, and their histories with them
 local FIXED = 'fixed' -- in place of the number: nobody can change the settings
 
 -- Answers what of meta tells whether something can be stored.

@@ -1,0 +1,145 @@
+"""A standing query that is changed under its handle: its text, its parameters, its labels, its time to live."""
+
+import functools
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.responses import Response
+
+from psoup.app.http.keys import REGISTER
+from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
+from psoup.app.routes.query_preconditions import IF_MATCH, check_match
+from psoup.app.routes.registration import (
+    SQL_PROBLEMS,
+    Registration,
+    Told,
+    describe_snapshot,
+    prepare,
+    standing,
+    told_answer,
+)
+from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryPatch
+from psoup.engine import limits
+from psoup.engine.errors import InvalidFieldError, NotFoundError, QueryFillingError
+from psoup.engine.log.operation import QueryId, Register, Replace
+from psoup.engine.results.contract import Snapshot
+from psoup.engine.tuples.batch import Seq
+
+REPLACING: Final = "replacing"
+"""A query is to become another one, which is not applied yet."""
+
+
+async def patch_query(call: Call) -> Response:
+    """Change what is given of a query, and nothing else: 200; 202 where that is not applied yet."""
+    body: QueryPatch = await call.model(QueryPatch, bytes_max=limits.BODY_REGISTER_BYTES_MAX)
+    if not body.model_fields_set:
+        wrong = [("", f"expected one of: {', '.join(QueryPatch.model_fields)}")]
+        raise InvalidFieldError("The body changes nothing.", errors=wrong)
+    query_id, service = call.query_id(), call.service
+    latest = time.monotonic() + service.settings.register_deadline_s
+    attempt = functools.partial(_patched, call, query_id, body, latest)
+    return await told_answer(call, await service.catalogue.retried_once(attempt))
+
+
+def told_replaced(call: Call, query_id: QueryId, *, seq: Seq, applied: bool) -> Told:
+    """Return what is answered where a query became another one: the description that stands once it is applied."""
+    if applied:
+        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
+    return Told(202, query_id, seq, lambda: {"id": query_id, "seq": seq, "state": REPLACING})
+
+
+async def _patched(call: Call, query_id: QueryId, body: QueryPatch, latest: float) -> Told:
+    """Return the answer to a change of the query as it stands. Raises StaleDeclarationError if that has changed."""
+    service = call.service
+    snapshot = await call.answered(functools.partial(_snapshot, call, query_id), latest=latest)
+    check_match(call, describe_snapshot(call, snapshot))
+    registration = await service.parsing.run(
+        functools.partial(_merged, call, snapshot, body), deadline_s=latest - time.monotonic()
+    )
+    changed_seq = snapshot.query.changed_seq
+    if registration.content == _content(snapshot):
+        service.renewals.note(snapshot.query)
+        return told_replaced(call, query_id, seq=changed_seq, applied=True)
+    submitted = await service.submission.submit(
+        Replace(registration.content, changed_seq), deadline_s=latest - time.monotonic()
+    )
+    return told_replaced(call, query_id, seq=submitted.seq, applied=submitted.applied)
+
+
+def _snapshot(call: Call, query_id: QueryId) -> Snapshot:
+    """Return a query as it stands. Blocks. Raises QueryFillingError where it is not applied yet."""
+    try:
+        return call.service.results.snapshot(query_id)
+    except NotFoundError:
+        if call.service.pending.find(query_id) is None:
+            raise
+    raise QueryFillingError("The query is registered, and its old data are not applied yet.")
+
+
+def _merged(call: Call, snapshot: Snapshot, body: QueryPatch) -> Registration:
+    """Return the registration of the query with what is given in place of what it has. CPU work: runs in a pool."""
+    query = snapshot.query
+    text = query.text
+    members: dict[str, object] = {
+        "sql": query.canonical if text is None else text.sql,
+        "params": None if text is None else dict(text.params),
+        "labels": dict(query.labels),
+        "ttl": query.ttl_us,
+    }
+    members |= {name: getattr(body, name) for name in body.model_fields_set}
+    materialize = snapshot.clause.materialize.value
+    return prepare(
+        QueryBody.model_construct(**members, name=query.name, materialize=materialize),  # type: ignore[arg-type]
+        query_id=query.query_id,
+        streams=call.service.catalogue.streams(),
+        queries=call.service.bound,
+    )
+
+
+def _content(snapshot: Snapshot) -> Register:
+    """Return the registration of a query as it stands."""
+    query = snapshot.query
+    return Register(
+        query_id=query.query_id,
+        sql=query.canonical,
+        streams={one.schema.name: one.stream_id for one in snapshot.streams},
+        name=query.name,
+        labels=dict(query.labels),
+        materialize=snapshot.clause.materialize,
+        text=query.text,
+        ttl_us=query.ttl_us,
+    )
+
+
+_CHANGED: Final = Shown(
+    "The query.",
+    QueryAnswer,
+    headers={
+        "Location": "Where the query is.",
+        "ETag": "Tag of the query, for If-Match.",
+        "Psoup-Seq": "Position of the change.",
+    },
+)
+ENDPOINTS: Final[Sequence[Endpoint]] = (
+    Endpoint(
+        "PATCH",
+        "/v1/queries/{id}",
+        "change_query",
+        "Change a standing query",
+        patch_query,
+        {200: _CHANGED, 202: Shown("Committed, not applied by the deadline.")},
+        REGISTER,
+        body=json_body(QueryPatch),
+        problems=(
+            *SQL_PROBLEMS,
+            "not-found",
+            "query-expired",
+            "query-filling",
+            "precondition-failed",
+        ),
+        headers=(IF_MATCH,),
+        rate="register",
+        changes=True,
+    ),
+)
