@@ -1,5 +1,6 @@
 """Queries in the console: charts, drafts and names, the past, why a row is there, what is copied and what it costs."""
 
+import functools
 import json
 import re
 import subprocess
@@ -86,11 +87,38 @@ def test_parameters_get_their_values_below_the_text(desk):
     assert shows(page, "1 row")
 
 
+def test_a_late_row_stands_where_its_time_puts_it(desk):
+    """Seen as it comes or asked for anew: newest first, by the time of a row and not by when it came."""
+    desk.declare("late", ("ts", "timestamp"), ("n", "int64"))
+    desk.call("POST", "/v1/streams/late/rows", [second(n) for n in (10, 30)])
+    sliding = "SELECT n FROM late BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)"
+    pages = [
+        desk.open(f"/console?q={desk.register(sql)}") for sql in (sliding, "SELECT n, ts FROM late")
+    ]
+    for page in pages:
+        first_column(page, ["30", "10"])
+    desk.call("POST", "/v1/streams/late/rows", [second(20), second(30)])
+    for page in pages:
+        first_column(page, ["30", "30", "20", "10"])
+        page.reload()
+        wait_until(functools.partial(cells, page), "the rows are shown again")
+        assert ["30", "30", "20", "10"] == cells(page)
+
+
+def first_column(page, expected):
+    """Return once these are the values of the first column, from above."""
+    wait_until(lambda: expected == cells(page), f"{expected} are shown")
+
+
+def second(n):
+    """Return a row of that second."""
+    return {"ts": f"2026-01-05T10:00:{n:02}Z", "n": n}
+
+
 def test_playing_the_past_ends_in_the_present(desk):
     """Play begins at the oldest instant and moves on by itself; pressed again it stays where it is."""
     desk.declare("played", ("ts", "timestamp"), ("n", "int64"))
-    rows = [{"ts": f"2026-01-05T10:00:{n:02}Z", "n": n} for n in range(60)]
-    desk.call("POST", "/v1/streams/played/rows", rows)
+    desk.call("POST", "/v1/streams/played/rows", [second(n) for n in range(60)])
     query = desk.register("SELECT n FROM played BEGIN (NOW - INTERVAL '5' SECOND) END (NOW)")
     page = desk.open(f"/console?q={query}&sort=n")
     assert shows(page, "6 rows")
