@@ -53,9 +53,12 @@ class WatchedRows:
         self._cursor: str | None = None
         self.rows: dict[str, JsonObject] = {}
 
-    def look(self) -> Look:
-        """Ask what has changed, and hold that. Raises what the client raises; then nothing has changed here."""
-        changed = None if self._cursor is None else self._changed(self._cursor)
+    def look(self, *, wait_s: float = 0.0) -> Look:
+        """Ask what has changed, and hold that. Raises what the client raises; then nothing has changed here.
+
+        A look after the first waits so long for a change, of rows that leave by the clock as well.
+        """
+        changed = None if self._cursor is None else self._changed(self._cursor, wait_s)
         envelope, held = changed or self._whole()
         before, self.rows = self.rows, dict(list(held.items())[-self._most :])
         self._cursor = envelope["cursor"]
@@ -67,14 +70,17 @@ class WatchedRows:
         others = [row for key, row in self.rows.items() if _differs(row, before.get(key, row))]
         return Look(envelope, entered=entered, left=list(gone.values()), changed=others)
 
-    def _changed(self, cursor: str) -> tuple[JsonObject, dict[str, JsonObject]] | None:
+    def _changed(
+        self, cursor: str, wait_s: float
+    ) -> tuple[JsonObject, dict[str, JsonObject]] | None:
         """Return the last envelope of what has changed since a cursor, and what is held then.
 
         None: the answer is to be read anew.
         """
         envelope: JsonObject = {}
         held = dict(self.rows)
-        for envelope in self._pages(cursor):
+        waiting = {"wait": f"{wait_s:g}", "on": "any"} if wait_s else {}
+        for envelope in self._pages(cursor=cursor, **waiting):
             if envelope["reset"]:
                 return None
             if envelope.get("keep") is not None:
@@ -94,13 +100,13 @@ class WatchedRows:
             return newest.envelope, {row["_id"]: row for row in newest.rows}
         envelope: JsonObject = {}
         held: dict[str, JsonObject] = {}
-        for envelope in self._pages(None):
+        for envelope in self._pages():
             held.update((row["_id"], row) for row in envelope["rows"])
         return envelope, held
 
-    def _pages(self, cursor: str | None) -> Iterator[JsonObject]:
-        given = self._parameters if cursor is None else {**self._parameters, "cursor": cursor}
-        for page in self._service.pages(self._query_id, **given, limit=PAGE_ROWS):
+    def _pages(self, **more: str) -> Iterator[JsonObject]:
+        given = {**self._parameters, **more, "limit": PAGE_ROWS}
+        for page in self._service.pages(self._query_id, **given):
             yield json_object(page)
 
 
