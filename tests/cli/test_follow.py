@@ -109,7 +109,8 @@ def answers_by(*replies):
 
 def envelope(*numbers, **members):
     rows = [{"_id": str(one), "_x": None, "n": one} for one in numbers]
-    whole = {"reset": True, "rows": rows, "count": len(rows), "seq": 1, "now": "2026"}
+    whole = {"reset": True, "rows": rows, "count": len(rows), "gen": 1, "seq": 1, "now": "2026"}
+    whole |= {"window": {}, "changes_at": None, "complete": False}
     return httpx2.Response(200, json={**whole, "next": None, "cursor": "c", **members})
 
 
