@@ -205,6 +205,16 @@ def test_looks_whose_count_differs_read_the_answer_anew():
         assert ([2, 3], []) == changes(rows.look())
 
 
+def test_looks_ignore_an_answer_of_a_worker_that_is_behind():
+    """Its rows and its cursor: the next look asks from where the one before was."""
+    late = envelope(seq=1, reset=False, count=0, cursor="b")
+    with answers_by(envelope(1, seq=2), late, envelope(2, seq=3, reset=False, count=2)) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        seen = [rows.look() for _ in range(3)]
+    assert [([1], []), ([], []), ([2], [])] == [changes(look) for look in seen]
+    assert "c" == seen[1].envelope["cursor"]
+
+
 def test_changes_age_and_go():
     """A row that entered is marked with its age for a minute, one that left is still there for three seconds."""
     seen = RowChanges()

@@ -33,8 +33,8 @@ class WatchedRows:
     """The newest rows of one query's answer, by `_id`, in the order in which they entered.
 
     Looks after the first ask what has changed since the cursor, and apply it by the client's rule. Where the answer to
-    that is a reset, or the rows held are not as many as the answer's count says, the answer is read anew. Where the
-    newest rows alone are held, fewer are not held than the count says, and the cursor is good all the same.
+    that is a reset, or the rows held are not as many as the answer's count says, the answer is read anew. Past `most`
+    rows the count says nothing: the answer has others, which are not held.
     """
 
     def __init__(
