@@ -1,5 +1,12 @@
 # syntax=docker/dockerfile:1
 
+# The page under /console: what package-lock.json names, to the byte, bundled into files that need no node.
+FROM node:24-slim AS console
+WORKDIR /src/console
+COPY console .
+COPY clients/js/src ../clients/js/src
+RUN npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
 # The environment is built where there is a package manager, and runs where nothing needs one.
 FROM python:3.13-slim AS build
 WORKDIR /src
@@ -16,6 +23,7 @@ COPY pipeline pipeline
 COPY app app
 COPY psoup psoup
 COPY pyspark_psoup pyspark_psoup
+COPY --from=console /src/app/console/built app/console/built
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --no-index --wheel-dir dist . \
     && /opt/psoup/bin/pip install --no-deps --no-index dist/*.whl
 

@@ -19,7 +19,13 @@ Format = Annotated[
     typer.Option("--format", "-f", help="Default: screen on a terminal, lines in a pipe."),
 ]
 New = Annotated[bool, typer.Option("--new", help="Leave out the rows that are there already.")]
-Every = Annotated[float, typer.Option(help="Seconds between two looks.", min=0.05)]
+Every = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds between two looks. Default: wait for changes; on the screen a second.",
+        min=0.05,
+    ),
+]
 Times = Annotated[int | None, typer.Option(help="Looks after which following ends.", min=1)]
 
 
@@ -29,7 +35,7 @@ def follow(
     *,
     output: Format = None,
     new: New = False,
-    every: Every = 1.0,
+    every: Every = None,
     times: Times = None,
     url: Url = URL_DEFAULT,
     token: Token = None,

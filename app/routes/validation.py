@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.registration import SQL_PROBLEMS, Registration, prepare, read_by
+from psoup.app.routes.registration import SQL_PROBLEMS, Registration, prepare
 from psoup.app.wire.models.plans import describe_forecast, describe_plan
 from psoup.app.wire.models.queries import QueryBody, describe_definition
 from psoup.app.wire.models.validation import ValidationAnswer
@@ -18,7 +18,6 @@ from psoup.engine.asking.forecast import UNKNOWN, Forecast, forecast
 from psoup.engine.asking.plan import plan_of
 from psoup.engine.errors import NotFoundError, PageExpiredError
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import ClauseKey, ClauseRecord, QueryRecord
@@ -43,11 +42,11 @@ async def validate_query(call: Call) -> Response:
 
 def standing_plan(call: Call, snapshot: Snapshot) -> dict[str, object]:
     """Return how rows meet a standing query, as it is described. Blocks."""
-    streams = read_by(snapshot)
-    bound = call.service.bound.bind(snapshot.query.canonical, streams)
+    cache = call.service.invocations
+    plan = plan_of(cache.reading(snapshot), cache.predicates(snapshot))
     sharing = _sharing(call, snapshot.clause.key)
     shared_with = None if sharing is None else max(0, sharing - 1)
-    return describe_plan(plan_of(bound, streams), shared_with=shared_with)
+    return describe_plan(plan, shared_with=shared_with)
 
 
 def _sharing(call: Call, key: ClauseKey) -> int | None:
@@ -62,23 +61,26 @@ def _described(call: Call, registration: Registration) -> dict[str, object]:
     """Return the members of a `ValidationAnswer`. Blocks: runs in a pool."""
     bound, content = registration.bound, registration.content
     streams = {name: (content.streams[name], schema) for name, schema in content.declared.items()}
+    declared = tuple([streams[source.stream] for source in bound.clause.sources])
+    predicates = call.service.bound.predicates(bound.canonical, declared)
+    reading = Reading(bound.clause, bound.shape)
     snapshot = _snapshot(call, registration)
     shared_with = _sharing(call, _clause(registration).key)
-    found = _forecast(call, snapshot, bound)
+    found = _forecast(call, snapshot, reading)
     return {
         **describe_definition(bound),
         "warnings": shown_warnings(registration.warnings),
-        "plan": describe_plan(plan_of(bound, streams), shared_with=shared_with),
+        "plan": describe_plan(plan_of(reading, predicates), shared_with=shared_with),
         "forecast": describe_forecast(found, bound.clause.sources[0].stream),
     }
 
 
-def _forecast(call: Call, snapshot: Snapshot | None, bound: BoundQuery) -> Forecast:
+def _forecast(call: Call, snapshot: Snapshot | None, reading: Reading) -> Forecast:
     """Return what the query would answer; nothing where its streams go, or lose tuples, while it is looked at."""
     if snapshot is None:
         return UNKNOWN
     try:
-        return forecast(call.service.backend.source, snapshot, Reading(bound.clause, bound.shape))
+        return forecast(call.service.backend.source, snapshot, reading)
     except PageExpiredError:
         return UNKNOWN
 

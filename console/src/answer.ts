@@ -1,4 +1,4 @@
-/** The rows on the page: live through the JavaScript client, or those of an instant that was chosen. */
+/** The rows on the page: live through the JavaScript client, or those of an instant or a position that was chosen. */
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 
@@ -6,7 +6,8 @@ import { type Mirror, type Row, sync } from "../../clients/js/src/index.ts";
 import { streamsOf } from "./catalogue.ts";
 import type { Refusal, Result } from "./contract.ts";
 import { millis, written } from "./format.ts";
-import { place } from "./place.ts";
+import { type Past, past, place } from "./place.ts";
+import { forgetPositions, hearOldestSeq, latestSeq } from "./positions.ts";
 import { ORIGIN, ask, at, isAbort, key, refusalOf } from "./service.ts";
 import { query } from "./workspace.ts";
 
@@ -35,17 +36,18 @@ const told = signal<{ now: string | null; aheadMs: number | null }>({ now: null,
 const tick = signal(0);
 setInterval(() => document.visibilityState === "visible" && (tick.value += 1), 500);
 
-/** NOW in milliseconds: that of the instant looked at, of the service's clock, or of the newest row of the streams. */
+/** NOW of the answer of before that is shown; null: the answer is live, or has no NOW. */
+export const pastNow = computed(() => place.value.now ?? (past.value && told.value.now));
+
+/** NOW in milliseconds: that of the past looked at, of the service's clock, or of the newest row of the streams. */
 export const nowMs = computed<number | null>(() => {
   const { now, aheadMs } = told.value;
-  if (place.value.now !== undefined) return millis(place.value.now);
+  if (pastNow.value !== null) return millis(pastNow.value);
   if (aheadMs !== null) return tick.value >= 0 ? Date.now() - aheadMs : 0;
   if (now === null) return null;
   const newest = streamsOf(query.value?.canonical ?? "").map((stream) => (stream.newest ? millis(stream.newest) : 0));
   return Math.max(millis(now), ...newest);
 });
-
-export const isLive = computed(() => place.value.now === undefined);
 
 /** NOW of the live answer in milliseconds, as it was last, also while an instant in the past is looked at. */
 export const latestMs = signal<number | null>(null);
@@ -53,7 +55,7 @@ export const latestMs = signal<number | null>(null);
 /** Follow the query that is shown, or ask for the instant that the place names, from now on. */
 export function keepAnswering(): void {
   effect(() => {
-    if (isLive.value && nowMs.value !== null) latestMs.value = nowMs.value;
+    if (past.value === null && nowMs.value !== null) latestMs.value = nowMs.value;
   });
   effect(() => {
     const handle = query.value?.id;
@@ -61,7 +63,7 @@ export function keepAnswering(): void {
     untracked(clear);
     if (handle === undefined) return;
     void untracked(() => measure(handle));
-    return effect(() => (isLive.value ? untracked(() => follow(handle)) : askPast(handle)));
+    return effect(() => (past.value === null ? untracked(() => follow(handle)) : askPast(handle, past.value)));
   });
 }
 
@@ -72,18 +74,20 @@ function clear(): void {
     problem.value = null;
     entered.value = new Map();
     windowMs.value = latestMs.value = null;
+    forgetPositions();
     told.value = { now: null, aheadMs: null };
   });
   seen = new Map();
 }
 
-/** Learn how long the window is, and where NOW is. */
+/** Learn how long the window is, and which NOW and position are the latest. */
 async function measure(handle: string): Promise<void> {
   try {
-    const { window, now } = await ask<Result>(`/v1/queries/${at(handle)}/results?count=only`);
+    const { window, now, seq } = await ask<Result>(`/v1/queries/${at(handle)}/results?count=only`);
     if (query.peek()?.id !== handle) return;
     windowMs.value = window.begin && window.end ? millis(window.end) - millis(window.begin) : null;
     if (now !== null) latestMs.value ??= millis(now);
+    latestSeq.value ??= seq;
   } catch (error) {
     if (!isAbort(error)) problem.value = refusalOf(error);
   }
@@ -107,16 +111,16 @@ function drawMirror(mirror: Mirror): void {
   batch(() => {
     problem.value = mirror.problem ? (mirror.problem.body as Refusal) : null;
     told.value = { now: mirror.mark.at?.[2] || null, aheadMs: mirror.mark.aheadMs };
+    if (mirror.mark.at) latestSeq.value = mirror.mark.at[1];
     isAwaited.value = mirror.mark.version === "" && !mirror.problem;
     show(mirror.rows, mirror.rows.length);
   });
 }
 
-/** Ask for the answer of the instant that the place names, whenever it names another one. */
-function askPast(handle: string): () => void {
+/** Ask for the answer of the instant or the position that the place names, whenever it names another one. */
+function askPast(handle: string, past: Past): () => void {
   const asking = new AbortController();
-  const now = place.value.now!;
-  const url = `/v1/queries/${at(handle)}/results?now=${at(now)}&limit=${PAST_ROWS_MAX}`;
+  const url = `/v1/queries/${at(handle)}/results?${new URLSearchParams({ ...past })}&limit=${PAST_ROWS_MAX}`;
   ask<Result>(url, { signal: asking.signal }).then(
     (answer) =>
       batch(() => {
@@ -126,7 +130,9 @@ function askPast(handle: string): () => void {
         show(answer.rows, answer.count);
       }),
     (error) => {
-      if (!isAbort(error)) problem.value = refusalOf(error);
+      if (isAbort(error)) return;
+      problem.value = refusalOf(error);
+      hearOldestSeq(error);
     },
   );
   return () => asking.abort();

@@ -121,6 +121,8 @@ export interface TopQuery {
 export interface Refusal extends ProblemBody {
   title?: string;
   hint?: string;
+  /** The first position, or instant, that may be asked about. */
+  oldest?: number | string;
   position?: { line: number; column: number; length: number };
   errors?: { index: number | null; pointer: string | null; code: string; expected: string; got: string | null }[];
 }

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 
-import { place } from "./place.ts";
+import { past } from "./place.ts";
 import { ORIGIN, key } from "./service.ts";
 import { LANGUAGES, csvOf, program } from "./snippets.ts";
 import { ordered } from "./table.tsx";
@@ -27,7 +27,7 @@ export function CopyMenu() {
     url: ORIGIN,
     handle: query.value!.id,
     ...definition(),
-    now: place.value.now,
+    past: past.value,
     hasKey: key.value !== "",
   };
   return (

@@ -3,9 +3,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
+import { pastNow } from "./answer.ts";
 import type { Explanation, Reasons, Refusal } from "./contract.ts";
 import { instant } from "./format.ts";
-import { place } from "./place.ts";
 import { ask, at, isAbort, refusalOf } from "./service.ts";
 
 const RESULTS = new Map([
@@ -29,8 +29,8 @@ function sendQuestion({ handle, rowId, row, alias }: Question, signal: AbortSign
   const path = `/v1/queries/${at(handle)}/explain`;
   const body = alias === undefined ? { row } : { rows: { [alias]: row } };
   if (row !== undefined) return ask<Explanation>(path, { method: "POST", body, signal });
-  const now = place.peek().now;
-  return ask<Explanation>(`${path}?row_id=${at(rowId!)}${now === undefined ? "" : `&now=${at(now)}`}`, { signal });
+  const now = pastNow.peek();
+  return ask<Explanation>(`${path}?row_id=${at(rowId!)}${now === null ? "" : `&now=${at(now)}`}`, { signal });
 }
 
 export function Explained({ question }: { question: Question }) {

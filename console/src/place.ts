@@ -11,8 +11,9 @@ export interface Place {
   q?: string;
   sql?: string;
   view?: View;
-  /** The instant that is looked at; without it, the answer is live. */
+  /** The instant that is looked at, or the position: what was answered then. Without both, the answer is live. */
   now?: string;
+  seq?: string;
   /** The column that rows are sorted by, `-` before it: largest first. */
   sort?: string;
   /** What the chart draws: a column, and the column whose values are lines of their own. */
@@ -24,6 +25,9 @@ export interface Place {
   top?: string;
 }
 
+/** What is said of the past that is looked at. */
+export type Past = Pick<Place, "now" | "seq">;
+
 function read(): Place {
   const given = [...new URLSearchParams(location.search)].filter(([, value]) => value !== "");
   return Object.fromEntries(given) as Place;
@@ -33,6 +37,13 @@ export const place = signal<Place>(read());
 export const page = computed<"query" | "stream" | "top">(() => {
   if (place.value.stream !== undefined) return "stream";
   return place.value.top !== undefined ? "top" : "query";
+});
+
+/** Parameters that ask for the answer of before; null: the answer is live. */
+export const past = computed<Past | null>(() => {
+  const { now, seq } = place.value;
+  if (now === undefined && seq === undefined) return null;
+  return { ...(now === undefined ? {} : { now }), ...(seq === undefined ? {} : { seq }) };
 });
 
 addEventListener("popstate", () => (place.value = read()));

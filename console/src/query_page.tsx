@@ -4,14 +4,14 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
-import { isAwaited, isLive, PAST_ROWS_MAX, problem, rows, total } from "./answer.ts";
+import { isAwaited, PAST_ROWS_MAX, problem, rows, total } from "./answer.ts";
 import { Chart } from "./chart.tsx";
 import { isDraft } from "./catalogue.ts";
 import type { Forecast } from "./contract.ts";
 import { CopyMenu } from "./copy.tsx";
 import { SqlEditor } from "./editor.tsx";
 import { count, plural } from "./format.ts";
-import { type View, follow, place, urlOf } from "./place.ts";
+import { type View, follow, past, place, urlOf } from "./place.ts";
 import { PlanView } from "./plan.tsx";
 import { TimeSlider } from "./slider.tsx";
 import { AnswerTable } from "./table.tsx";
@@ -194,7 +194,7 @@ function Answer() {
 
 function Counted() {
   const shown = rows.value.length;
-  const isCut = !isLive.value && shown < total.value && shown === PAST_ROWS_MAX;
+  const isCut = past.value !== null && shown < total.value && shown === PAST_ROWS_MAX;
   const said = isAwaited.value ? "waiting for the answer…" : plural(total.value, "row") + (isCut ? `, the first ${count(shown)}` : "");
   return (
     <p class="counted" aria-live="polite">

@@ -1,14 +1,15 @@
-/** The time slider: any instant that retention has kept, with a play button. Behind it, how many rows were shown when. */
+/** The time slider: any instant or position that retention has kept, with a play button. Behind it, how many rows were shown when. */
 
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { type ReadonlySignal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { instantOf, isAwaited, isLive, latestMs, windowMs } from "./answer.ts";
+import { instantOf, isAwaited, latestMs, pastNow, problem, windowMs } from "./answer.ts";
 import { streamsOf } from "./catalogue.ts";
 import type { Point, Series } from "./contract.ts";
-import { duration, instant, millis } from "./format.ts";
-import { look, place } from "./place.ts";
-import { ask, at } from "./service.ts";
+import { count, duration, instant, millis } from "./format.ts";
+import { look, past, place } from "./place.ts";
+import { latestSeq, learnOldestSeq, oldestSeq } from "./positions.ts";
+import { ask, at, refusalOf } from "./service.ts";
 import { query } from "./workspace.ts";
 
 const STEPS = 600;
@@ -19,47 +20,74 @@ const FRAME_MS = 120;
 const PLAY_S = 24;
 const AGAIN_MS = 6_000;
 
-interface Reach {
-  fromMs: number;
-  toMs: number;
+/** What the slider moves along, from the oldest to the latest: instants in milliseconds, or positions. */
+interface Scale {
+  from: number;
+  to: number;
+  steps: number;
+  /** Where the page is; the latest while the answer is live. */
+  chosen: number;
+  seek: (value: number) => void;
 }
 
-/** What the slider reaches: back to the oldest row, or some lengths of the window. */
-function reachOf(): Reach | null {
-  const toMs = latestMs.value;
+/** Instants: back to the oldest row, or some lengths of the window. */
+function instants(): Scale | null {
+  const to = latestMs.value;
   const oldest = streamsOf(query.value?.canonical ?? "").flatMap((one) => (one.oldest ? [millis(one.oldest)] : []));
-  if (toMs === null || oldest.length === 0) return null;
-  const back = windowMs.value ? toMs - WINDOWS_BACK * windowMs.value : -Infinity;
-  const fromMs = Math.max(Math.min(...oldest), back);
-  return toMs - fromMs >= 1 ? { fromMs, toMs } : null;
+  if (to === null || oldest.length === 0) return null;
+  const back = windowMs.value ? to - WINDOWS_BACK * windowMs.value : -Infinity;
+  const from = Math.max(Math.min(...oldest), back);
+  const { now } = place.value;
+  const seek = (value: number) => look({ now: instantOf(value), seq: undefined });
+  return to - from >= 1 ? { from, to, steps: STEPS, chosen: now === undefined ? to : millis(now), seek } : null;
+}
+
+/** Positions: back to the first one at which NOW is known. */
+function positions(): Scale | null {
+  const [from, to] = [oldestSeq.value, latestSeq.value];
+  if (from === null || to === null) return null;
+  const seek = (value: number) => look({ now: undefined, seq: String(Math.round(value)) });
+  return { from, to, steps: Math.min(STEPS, Math.max(1, to - from)), chosen: Number(place.value.seq ?? to), seek };
+}
+
+/** Learn how far back positions reach, or say why that is not known. */
+async function reachBack(): Promise<void> {
+  await learnOldestSeq().catch((error: unknown) => (problem.value = refusalOf(error)));
+}
+
+function goLive(): void {
+  look({ now: undefined, seq: undefined });
 }
 
 export function TimeSlider() {
   const isPlaying = useSignal(false);
-  const reach = useComputed(reachOf);
+  const isByPosition = useComputed(() => place.value.seq !== undefined);
+  const times = useComputed(instants);
+  const scale = useComputed(() => (isByPosition.value ? positions() : times.value));
   useSignalEffect(() => {
     if (!isPlaying.value) return;
-    const timer = setInterval(() => step(reach.peek(), () => (isPlaying.value = false)), FRAME_MS);
-    return () => clearInterval(timer);
+    return play(scale, () => (isPlaying.value = false));
   });
-  if (!reach.value) return null;
-  const { fromMs, toMs } = reach.value;
-  const chosen = place.value.now;
-  const share = chosen === undefined ? 1 : (millis(chosen) - fromMs) / (toMs - fromMs);
-  const value = Math.round(Math.min(Math.max(share, 0), 1) * STEPS);
-  const told = chosen === undefined ? "now, live" : `${instant(chosen)}, ${duration(toMs - millis(chosen))} ago`;
-  const seek = (steps: number) => {
+  useSignalEffect(() => {
+    if (isByPosition.value && latestSeq.value !== null && oldestSeq.value === null) void reachBack();
+  });
+  if (!times.value) return null;
+  const { from, to, steps, chosen, seek } = scale.value ?? times.value;
+  const isPast = past.value !== null;
+  const step = Math.round(Math.min(Math.max((chosen - from) / Math.max(to - from, 1), 0), 1) * steps);
+  const choose = (next: number) => {
     isPlaying.value = false;
-    look({ now: steps >= STEPS ? undefined : instantOf(fromMs + ((toMs - fromMs) * steps) / STEPS) });
+    if (next >= steps) goLive();
+    else seek(from + ((to - from) * next) / steps);
   };
   return (
-    <div class={chosen === undefined ? "slider" : "slider past"}>
+    <div class={isPast ? "slider past" : "slider"}>
       <button
         type="button"
         class="icon"
         aria-label={isPlaying.value ? "Pause" : "Play the past"}
         onClick={() => {
-          if (!isPlaying.value && isLive.value) look({ now: instantOf(fromMs) });
+          if (!isPlaying.value && !isPast) seek(from);
           isPlaying.value = !isPlaying.value;
         }}
       >
@@ -68,24 +96,61 @@ export function TimeSlider() {
         </svg>
       </button>
       <div class="track">
-        <Counts {...reach.value} />
+        {!isByPosition.value && <Counts fromMs={from} toMs={to} />}
         <input
           type="range"
           min={0}
-          max={STEPS}
-          value={value}
+          max={steps}
+          value={step}
           aria-label="Instant that is looked at"
-          aria-valuetext={told}
-          onInput={(event) => seek(Number(event.currentTarget.value))}
+          aria-valuetext={toldOf()}
+          onInput={(event) => choose(Number(event.currentTarget.value))}
         />
       </div>
-      <output>{chosen === undefined ? <Live /> : instant(chosen)}</output>
-      {chosen !== undefined && (
-        <button type="button" class="small" onClick={() => seek(STEPS)}>
+      <output>{isPast ? shownOf() : <Live />}</output>
+      <AsKnownThen share={step / steps} />
+      {isPast && (
+        <button type="button" class="small" onClick={() => choose(steps)}>
           Back to now
         </button>
       )}
     </div>
+  );
+}
+
+/** What the slider says of where it stands. */
+function shownOf(): string {
+  const { now, seq } = place.value;
+  if (seq === undefined) return instant(now!);
+  return `position ${count(Number(seq))}${pastNow.value === null ? "" : ` · ${instant(pastNow.value)}`}`;
+}
+
+/** The same for who does not see it. */
+function toldOf(): string {
+  const { now, seq } = place.value;
+  if (past.value === null) return "now, live";
+  return seq === undefined ? `${shownOf()}, ${duration(latestMs.value! - millis(now!))} ago` : shownOf();
+}
+
+/** Looks at what was known at a position, without the rows that have come since; pressed again, at its instant with all rows. */
+function AsKnownThen({ share }: { share: number }) {
+  const isOn = place.value.seq !== undefined;
+  const turn = async () => {
+    if (isOn) return look({ now: pastNow.peek() ?? undefined, seq: undefined });
+    await reachBack();
+    const [from, to] = [oldestSeq.peek(), latestSeq.peek()];
+    if (from !== null && to !== null) look({ now: undefined, seq: String(Math.round(from + (to - from) * share)) });
+  };
+  return (
+    <button
+      type="button"
+      class="small"
+      aria-pressed={isOn}
+      title="What the service answered then: rows that have come since are left out"
+      onClick={() => void turn()}
+    >
+      As known then
+    </button>
   );
 }
 
@@ -98,16 +163,22 @@ function Live() {
   );
 }
 
-function step(reach: Reach | null, done: () => void): void {
-  const { now } = place.peek();
-  if (!reach || now === undefined) return done();
-  const nextMs = millis(now) + ((reach.toMs - reach.fromMs) * FRAME_MS) / (PLAY_S * 1_000);
-  if (nextMs >= reach.toMs) done();
-  look({ now: nextMs >= reach.toMs ? undefined : instantOf(nextMs) });
+/** Move from where the page is to the present, and call `done` there. Returns what stops it. */
+function play(scale: ReadonlySignal<Scale | null>, done: () => void): () => void {
+  let value = scale.peek()?.chosen ?? 0;
+  const timer = setInterval(() => {
+    const along = scale.peek();
+    if (!along || past.peek() === null) return done();
+    value += ((along.to - along.from) * FRAME_MS) / (PLAY_S * 1_000);
+    if (value < along.to) return along.seek(value);
+    done();
+    goLive();
+  }, FRAME_MS);
+  return () => clearInterval(timer);
 }
 
 /** How many rows the query shows at each instant, as a silhouette. */
-function Counts({ fromMs, toMs }: Reach) {
+function Counts({ fromMs, toMs }: { fromMs: number; toMs: number }) {
   const points = useSignal<Point[]>([]);
   const handle = query.value!.id;
   useEffect(() => {
@@ -126,9 +197,9 @@ function Counts({ fromMs, toMs }: Reach) {
     };
   }, [handle, Math.round(toMs / AGAIN_MS), Math.round(fromMs / AGAIN_MS)]);
   const most = Math.max(1, ...points.value.map((one) => one.count));
-  const corners = points.value.map(({ now, count }): [number, number] => {
-    const share = (millis(now) - fromMs) / (toMs - fromMs);
-    return [Math.min(Math.max(share, 0), 1) * 100, 20 - (19 * count) / most];
+  const corners = points.value.map((point): [number, number] => {
+    const share = (millis(point.now) - fromMs) / (toMs - fromMs);
+    return [Math.min(Math.max(share, 0), 1) * 100, 20 - (19 * point.count) / most];
   });
   if (corners.length < 2) return null;
   const edges = [[corners[0]![0], 20], ...corners, [corners.at(-1)![0], 20]];

@@ -1,13 +1,15 @@
 /** The query that is shown as a program, and its rows as a table: what one copies into a shell, a notebook or a page. */
 
 import type { Column, Value } from "./contract.ts";
+import type { Past } from "./place.ts";
 
 export interface Copied {
   url: string;
   handle: string;
   sql: string;
   params?: Record<string, Value>;
-  now?: string | undefined;
+  /** The instant or the position that is looked at; null: the answer is live. */
+  past: Past | null;
   hasKey: boolean;
 }
 
@@ -23,21 +25,26 @@ function definition({ sql, params }: Copied): string {
   return JSON.stringify(params ? { sql, params } : { sql });
 }
 
+/** The path of the answer that is shown. */
+function results({ handle, past }: Copied): string {
+  return `/v1/queries/${handle}/results${past ? `?${new URLSearchParams({ ...past })}` : ""}`;
+}
+
 function curl(copied: Copied): string {
-  const { url, handle, now, hasKey } = copied;
+  const { url, handle, hasKey } = copied;
   const key = hasKey ? ' -H "authorization: Bearer $PSOUP_TOKEN"' : "";
   const shell = (text: string) => `'${text.replaceAll("'", "'\"'\"'")}'`;
   return [
     `# register it once; the answer has its handle, ${handle} here`,
     `curl -s${key} ${url}/v1/queries -H 'content-type: application/json' -d ${shell(definition(copied))}`,
     "# invoke it whenever you like",
-    `curl -s${key} ${shell(`${url}/v1/queries/${handle}/results${now ? `?now=${encodeURIComponent(now)}` : ""}`)}`,
+    `curl -s${key} ${shell(url + results(copied))}`,
     "",
   ].join("\n");
 }
 
 function python(copied: Copied): string {
-  const { url, handle, now, hasKey } = copied;
+  const { url, handle, past, hasKey } = copied;
   const headers = hasKey ? ', headers={"Authorization": f"Bearer {os.environ[\'PSOUP_TOKEN\']}"}' : "";
   return [
     ...(hasKey ? ["import os", ""] : []),
@@ -45,7 +52,7 @@ function python(copied: Copied): string {
     "",
     `with httpx.Client(base_url="${url}/v1"${headers}) as psoup:`,
     `    # registered by: psoup.post("/queries", json=${pythonOf(copied)})`,
-    `    answer = psoup.get("/queries/${handle}/results"${now ? `, params={"now": "${now}"}` : ""}).json()`,
+    `    answer = psoup.get("/queries/${handle}/results"${past ? `, params=${JSON.stringify(past)}` : ""}).json()`,
     '    for row in answer["rows"]:',
     "        print(row)",
     "",
@@ -59,11 +66,12 @@ function pythonOf({ sql, params }: Copied): string {
   return `{"sql": ${JSON.stringify(sql)}${params ? `, "params": {${pairs.join(", ")}}` : ""}}`;
 }
 
-function javascript({ url, handle, now, hasKey }: Copied): string {
-  if (now) {
+function javascript(copied: Copied): string {
+  const { url, handle, hasKey } = copied;
+  if (copied.past) {
     const init = hasKey ? ", { headers: { Authorization: `Bearer ${process.env.PSOUP_TOKEN}` } }" : "";
     return [
-      `const reply = await fetch("${url}/v1/queries/${handle}/results?now=${encodeURIComponent(now)}"${init});`,
+      `const reply = await fetch("${url}${results(copied)}"${init});`,
       "console.log((await reply.json()).rows);",
       "",
     ].join("\n");

@@ -5,8 +5,10 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 import type { Row } from "../../clients/js/src/rule.ts";
 import { EVERY_COLUMN, entered, nowMs, rows, windowMs } from "./answer.ts";
+import { streamsOf } from "./catalogue.ts";
 import type { Column } from "./contract.ts";
 import { cell, duration, millis } from "./format.ts";
+import { byTime, compareValues } from "./order.ts";
 import { look, place } from "./place.ts";
 import { isGrouped } from "./sql.ts";
 import { query } from "./workspace.ts";
@@ -37,24 +39,22 @@ const order = computed<Order | null>(() => {
   return isGrouped(one.canonical) && one.columns[0] ? { column: one.columns[0].name, isDown: false } : { column: "", isDown: true };
 });
 
-/** Rows in the order in which they are shown. Without a column: as they were told, or the other way round. */
+/** The column that has the tuple time of a row, where the query shows it under its name. */
+const timeColumn = computed(() => {
+  const one = query.value;
+  const times = new Set(streamsOf(one?.canonical ?? "").map(({ time }) => time));
+  return one?.columns.find(({ name, type }) => type === "timestamp" && times.has(name))?.name ?? null;
+});
+
+/** Rows in the order in which they are shown; the same whether they came one by one or are asked for anew. */
 export const ordered = computed<readonly Row[]>(() => {
   const by = order.value;
   if (!by) return rows.value;
-  if (by.column === "") return by.isDown ? [...rows.value].reverse() : rows.value;
   const sign = by.isDown ? -1 : 1;
-  return [...rows.value].sort((a, b) => sign * compare(a[by.column], b[by.column]));
+  const sorted = [...rows.value].sort(byTime(timeColumn.value));
+  if (by.column === "") return by.isDown ? sorted.reverse() : sorted;
+  return sorted.sort((one, other) => sign * compareValues(one[by.column], other[by.column]));
 });
-
-type Comparable = number | string | bigint | boolean | null | undefined;
-
-function compare(left: unknown, right: unknown): number {
-  const [a, b] = [left as Comparable, right as Comparable];
-  if (a === b) return 0;
-  if (a === null || a === undefined) return 1;
-  if (b === null || b === undefined) return -1;
-  return a < b ? -1 : 1;
-}
 
 function widthsOf(columns: readonly Column[], sample: readonly Row[]): number[] {
   return columns.map(({ name, type }) => {

@@ -46,12 +46,13 @@ test("tokens cover texts, comments, numbers, parameters, and calls apart from na
   assert.equal(tokens("'open")[0]!.to, 5);
 });
 
-const COPIED = { url: "http://localhost:8000", handle: "q_1", sql: "SELECT 'it''s' AS x FROM t", hasKey: false };
+const COPIED = { url: "http://localhost:8000", handle: "q_1", sql: "SELECT 'it''s' AS x FROM t", past: null, hasKey: false };
 
 test("copied programs hold the query, the instant and no key", () => {
   const shell = program("curl", COPIED);
   assert.ok(shell.includes(`-d '{"sql":"SELECT '"'"'it'"'"''"'"'s'"'"' AS x FROM t"}'`), shell);
-  assert.ok(program("curl", { ...COPIED, now: "2026-01-05T10:00:00Z" }).includes("?now=2026-01-05T10%3A00%3A00Z"));
+  assert.ok(program("curl", { ...COPIED, past: { now: "2026-01-05T10:00:00Z" } }).includes("?now=2026-01-05T10%3A00%3A00Z"));
+  assert.ok(program("Python", { ...COPIED, past: { seq: "7" } }).includes('params={"seq":"7"}'));
   assert.ok(program("JavaScript", COPIED).includes('sync("http://localhost:8000", ["q_1"])'));
   for (const language of ["curl", "Python", "JavaScript"] as const) {
     assert.equal(program(language, COPIED).includes("PSOUP_TOKEN"), false);

@@ -15,7 +15,6 @@ from psoup.engine.invocation.join_finding import refuse_suspended
 from psoup.engine.invocation.pinning import newest, pinned
 from psoup.engine.invocation.shaped.shaped_query import ShapedQuery
 from psoup.engine.log.operation import QueryId
-from psoup.engine.query.bind.predicates import Predicates, predicates_of
 from psoup.engine.query.clause import Source
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.sources.stored_tuples import StoredTuples
@@ -87,7 +86,7 @@ def explain(
         query = _ShownRows(results, source, snapshot, cache, reading=reading, at=at)
         return query.contains(rows)
 
-    explainer = Explainer(source, snapshot, reading, _predicates(snapshot), at=at, shows=shows)
+    explainer = Explainer(source, snapshot, reading, cache.predicates(snapshot), at=at, shows=shows)
     try:
         if len(tuple_ids) == 1 and len(snapshot.streams) > 1:
             return Explained(
@@ -122,7 +121,7 @@ def explain_given(
     rows = {place: stored.build(batch) for place, batch in sorted(given.items())}
     at = _at(snapshot, given)
     explainer = Explainer(
-        stored, snapshot, reading, _predicates(snapshot), at=at, shows=lambda _: True
+        stored, snapshot, reading, cache.predicates(snapshot), at=at, shows=lambda _: True
     )
     if len(rows) == len(snapshot.streams):
         whole = explainer.whole(list(rows.values()))
@@ -141,11 +140,6 @@ class _ShownRows(ShapedQuery):
         wanted = np.array([NO_PART if row is None else row for row in rows])
         visible = np.atleast_2d(self._shown.visible())
         return bool((visible == wanted[:, None]).all(axis=0).any())
-
-
-def _predicates(snapshot: Snapshot) -> Predicates:
-    streams = {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
-    return predicates_of(snapshot.query.canonical, streams)
 
 
 def _rows(

@@ -6,11 +6,11 @@ from enum import StrEnum
 from psoup.engine.clauses.pivot_table import asks_one, pivots_among
 from psoup.engine.query.bind.factoring import factors_of
 from psoup.engine.query.bind.normal_form import conjunction
-from psoup.engine.query.bind.predicates import predicates_of
-from psoup.engine.query.bind.scope import Streams
+from psoup.engine.query.bind.predicates import Predicates
 from psoup.engine.query.canonical import sql_expression
-from psoup.engine.query.clause import BoundQuery, Source
+from psoup.engine.query.clause import Source
 from psoup.engine.query.factor import AttributeFactor, BandFactor, EquiFactor
+from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.expression import ColumnRef, Expression, sources_of
 from psoup.engine.tuples.value_type import value_type
 
@@ -58,14 +58,13 @@ class QueryPlan:
     residual: tuple[str, ...]
 
 
-def plan_of(bound: BoundQuery, streams: Streams) -> QueryPlan:
-    """Return the plan of a query that was bound over `streams`. Cost: about that of `bind`."""
-    clause = bound.clause
-    predicates = predicates_of(bound.canonical, streams)
+def plan_of(reading: Reading, predicates: Predicates) -> QueryPlan:
+    """Return the plan of a query of these predicates. Cost: O(predicates)."""
+    clause = reading.clause
     alone: list[list[Expression]] = [[] for _ in clause.sources]
     joined_on: list[Expression] = []
     residual: list[Expression] = []
-    joins_left = bound.shape.left_join is not None
+    joins_left = reading.shape.left_join is not None
     for predicate in (*predicates.on, *predicates.where):
         read = sources_of(predicate)
         if joins_left and len(clause.sources) - 1 in read and predicate not in predicates.on:

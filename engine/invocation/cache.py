@@ -19,6 +19,7 @@ from psoup.engine.limits import (
 )
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
+from psoup.engine.query.bind.predicates import Predicates
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
@@ -179,12 +180,11 @@ class InvocationCache:
 
     def reading(self, snapshot: Snapshot) -> Reading:
         """Return the clause of the snapshot's query, bound against the declarations it stands for."""
-        streams = snapshot.streams
-        if len(streams) == 1:  # a count takes some ten microseconds: a comprehension would show
-            declared: Declared = ((streams[0].stream_id, streams[0].schema),)
-        else:
-            declared = tuple([(stream.stream_id, stream.schema) for stream in streams])
-        return self._bound.reading(snapshot.query.canonical, declared)
+        return self._bound.reading(snapshot.query.canonical, _declared(snapshot))
+
+    def predicates(self, snapshot: Snapshot) -> Predicates:
+        """Return the predicates of the snapshot's query, one by one, for whoever explains its condition."""
+        return self._bound.predicates(snapshot.query.canonical, _declared(snapshot))
 
     def hits(self, snapshot: Snapshot) -> Mapping[int, SegmentHits]:
         """Return what is known of the hits of the snapshot's clause, by segment."""
@@ -244,3 +244,11 @@ class InvocationCache:
         self._hits.check()
         self.partials.check()
         self.orders.check()
+
+
+def _declared(snapshot: Snapshot) -> Declared:
+    """Return the streams of a query as they are declared where it stands."""
+    streams = snapshot.streams
+    if len(streams) == 1:  # a count takes some ten microseconds: a comprehension would show
+        return ((streams[0].stream_id, streams[0].schema),)
+    return tuple([(stream.stream_id, stream.schema) for stream in streams])

@@ -168,19 +168,19 @@ def top(by: str, limit: int) -> Operation[list[JsonObject]]:
 
 
 def looked_up(given: str) -> Operation[JsonObject]:
-    """Return the description of the query with this handle or name. Cost: for a name, one list of all queries.
+    """Return the description of the query with this handle or name. Cost: one request; of a slip, a list of all.
 
     Raises:
         DefinitionError: no query has the name, and handles look otherwise.
-        ServiceProblem: `not-found`: no query has the handle.
+        ServiceProblem: `not-found`: no query has the handle; `invalid-field`: none can have the name.
     """
     if HANDLE.fullmatch(given):
         return json_object((yield get(query_path(given))))
-    queries = yield from listed(QUERIES, "queries")
-    named = {one["name"]: one for one in queries if one.get("name")}
-    if given in named:
-        return named[given]
-    near = difflib.get_close_matches(given, named, n=1)
+    found: list[JsonObject] = json_object((yield get(QUERIES, {"name": given})))["queries"]
+    if found:
+        return found[0]
+    others = yield from listed(QUERIES, "queries")
+    near = difflib.get_close_matches(given, [one["name"] for one in others if one.get("name")], n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
     raise DefinitionError(
         f"No query is called {given!r}, and it is not a handle, which is q_ and 22 letters and digits.{meant} `psoup queries` lists names"

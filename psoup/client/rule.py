@@ -89,7 +89,7 @@ class Held:
         if answer["reset"]:
             self.rows, self.cursor = {}, None  # pages may follow, and be lost
             self._least = _NEVER
-        fresh = {row["_id"]: row for row in answer["rows"] if not _is_over(row, now)}
+        fresh = {row["_id"]: row for row in answer["rows"] if not is_over(row, now)}
         keep = answer.get("keep")
         gone = set(answer.get("removed") or ())
         if keep is not None:
@@ -128,13 +128,13 @@ class Held:
         from the service's was measured when the last answer came. Rows are hidden here and never dropped.
         """
         now = "" if self.ahead_us is None else instant_text(local_us - self.ahead_us)
-        return [row for row in self.rows.values() if not _is_over(row, now)]
+        return [row for row in self.rows.values() if not is_over(row, now)]
 
     def _expired(self, now: str) -> list[Row]:
         """Drop the rows whose time is over, and return them. Cost: nothing before the first of them."""
         if now < self._least:
             return []
-        over = [row for row in self.rows.values() if _is_over(row, now)]
+        over = [row for row in self.rows.values() if is_over(row, now)]
         for row in over:
             del self.rows[row["_id"]]
         self._least = min((row["_x"] or _NEVER for row in self.rows.values()), default=_NEVER)
@@ -228,5 +228,6 @@ def _instant(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def _is_over(row: Row, now: str) -> bool:
+def is_over(row: Row, now: str) -> bool:
+    """Return whether a row's time in the window is over at an instant; "": no instant yet."""
     return row["_x"] is not None and row["_x"] <= now

@@ -2,20 +2,19 @@
 
 A stream remembers a thousand names for good, and takes the versions of each only upwards. So a name belongs to one
 writer at a time, and is used again by the next one: names lie in a folder of the user's, each in a file that its
-writer locks, and that keeps the last version. The kernel gives the lock back, however the program ends.
+writer locks, and that keeps the last version (`locked_file.py`).
 """
 
-import fcntl
 import itertools
 import os
 import secrets
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from psoup.client.locked_file import open_locked, read_start, write_start
 from psoup.client.operations import Txn
 from psoup.engine.clock import Clock, SystemClock
 
@@ -76,7 +75,7 @@ class Writer:
         except OSError:  # no place to keep a name: it is used once
             return
         self._release = weakref.finalize(self, os.close, self._file)
-        fields = os.pread(self._file, _LINE_BYTES_MAX, 0).decode(errors="replace").split()
+        fields = read_start(self._file, _LINE_BYTES_MAX).decode(errors="replace").split()
         if len(fields) == _FIELDS and fields[1].isdecimal():
             self._name, self._last = fields[0], int(fields[1])
 
@@ -87,23 +86,13 @@ class Writer:
 
     def _free_file(self) -> int:
         """Return the first file that nobody else has locked."""
-        for number in itertools.count(1):
-            with ExitStack() as opened:
-                path = self._folder / f"writer-{number}"
-                file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                opened.callback(os.close, file)
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                opened.pop_all()
-                return file
-        raise AssertionError("numbers do not end")
+        found = (open_locked(self._folder / f"writer-{number}") for number in itertools.count(1))
+        return next(file for file in found if file is not None)
 
     def _note(self) -> None:
         """Write the version down before it is used."""
         if self._file is not None:
-            os.pwrite(self._file, f"{self._name} {self._last:>16}\n".encode(), 0)
+            write_start(self._file, f"{self._name} {self._last:>16}\n".encode())
 
 
 def _nothing() -> None:

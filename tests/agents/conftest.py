@@ -3,14 +3,18 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx2
 import pytest
 from mcp import StdioServerParameters
 
 from psoup.client.calls import PsoupClient
 from tests.app.real_processes import Process
+from tests.patience import wait_until
+from tests.stores import SharedServer
 
 LEASE_S = 5.0
 COLUMNS = [
@@ -69,6 +73,26 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield Running(str(process.wait_for("listening")["url"]))
     finally:
         process.close()
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Yield a worker beside an engine, over one store."""
+    with ExitStack() as closing:
+        server = SharedServer(tmp_path_factory.mktemp("server"))
+        closing.callback(server.stop)
+        folder = tmp_path_factory.mktemp("processes")
+        engine, api = [
+            Process(command, server.url, folder / command, lease_s=LEASE_S)
+            for command in ("engine", "api")
+        ]
+        closing.callback(engine.close)
+        closing.callback(api.close)
+        engine.start()
+        api.start("--port", "0", "--workers", "1")
+        url = str(api.wait_for("listening")["url"])
+        wait_until(lambda: httpx2.get(f"{url}/readyz").is_success, "the worker answers")
+        yield Running(url)
 
 
 SETTINGS = {"store": "memory://", "port": 0}

@@ -1,4 +1,4 @@
-"""An agent's whole way, by the protocol's own client, against a service that is a process: over both transports."""
+"""An agent's whole way, by the protocol's own client: against a service, and a worker beside an engine."""
 
 from collections.abc import Iterator
 
@@ -27,10 +27,17 @@ def served(service: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.mark.parametrize(
-    ("transport", "mode"), [("stdio", "auto"), ("http", "auto"), ("http", HANDSHAKE)]
+    ("kind", "transport", "mode"),
+    [
+        ("service", "stdio", "auto"),
+        ("service", "http", "auto"),
+        ("service", "http", HANDSHAKE),
+        ("worker", "stdio", "auto"),
+    ],
 )
-async def test_agent_goes_its_whole_way(service, served, transport, mode):
+async def test_agent_goes_its_whole_way(request, served, kind, transport, mode):
     """From not knowing anything to a query that it removes, with a mistake that it mends by the caret."""
+    service = request.getfixturevalue(kind)
     stream = f"trades_{transport}_{mode}"
     service.declare(stream)
     service.append(stream, "2026-01-05T10:00:00Z,ACME,41.5\n2026-01-05T10:00:07Z,IBM,39.9\n")

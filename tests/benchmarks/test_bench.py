@@ -12,6 +12,7 @@ from benchmarks import (
     __main__ as command_line,
     bench,
     bench_append,
+    bench_console,
     bench_front,
     bench_http,
     bench_pubsub,
@@ -287,6 +288,17 @@ def test_start_benchmark_at_smoke_size_measures_a_start():
     found = {figure.key: figure.value for figure in survey.run()}
     assert 0 < found["start-cpu-least"] <= found["start-cpu"]
     assert 0 < found["start-ready-least"] <= found["start-ready"]
+
+
+@pytest.mark.service
+def test_console_benchmark_at_smoke_size_measures_a_first_visit():
+    """It paints before one can write, and has not loaded all there is; left out where there is nothing to look at."""
+    surveys = {one.key: one for one in bench_console.contests(Size.SMOKE)}
+    if "console" not in surveys:
+        pytest.skip("needs the console (make console), Chromium and playwright")
+    found = {figure.key: figure.value for one in surveys.values() for figure in one.run()}
+    assert 0 < found["console-paint"] <= found["console-editor"]
+    assert 0 < found["console-bytes-first"] < found["console-bytes-all"]
 
 
 def _is_of(goal, one):

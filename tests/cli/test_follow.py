@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 
 import httpx2
 import pytest
@@ -11,6 +12,7 @@ from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges
 from psoup.client.calls import PsoupClient, RetryPolicy
 from psoup.client.errors import ServiceProblem, ServiceUnreachableError
+from tests.patience import WAIT_S
 from tests.terminals import terminal
 
 COLUMNS = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]
@@ -107,7 +109,8 @@ def answers_by(*replies):
 
 def envelope(*numbers, **members):
     rows = [{"_id": str(one), "_x": None, "n": one} for one in numbers]
-    whole = {"reset": True, "rows": rows, "count": len(rows), "seq": 1, "now": "2026"}
+    whole = {"reset": True, "rows": rows, "count": len(rows), "gen": 1, "seq": 1, "now": "2026"}
+    whole |= {"window": {}, "changes_at": None, "complete": False}
     return httpx2.Response(200, json={**whole, "next": None, "cursor": "c", **members})
 
 
@@ -122,6 +125,60 @@ def test_looks_over_a_service_that_goes_away_go_on():
         seen = [changes(look) for look in looks(rows, soon(2), told.append)]
     assert [([1], []), ([2], [])] == seen
     assert 2 == len(told)
+
+
+def test_look_waits_until_something_changes(stream):
+    """By one request, which the row that comes answers; nobody has to ask again meanwhile."""
+    rows = WatchedRows(stream, stream.register(SLIDING)["id"], most=None)
+    send(stream, 1)
+    rows.look()
+    seen = []
+    with PsoupClient(str(stream.url)) as other:
+        waiting = threading.Thread(target=lambda: seen.append(changes(rows.look(wait_s=60))))
+        waiting.start()
+        send(other, 12)
+        waiting.join(WAIT_S)
+    assert [([12], [1])] == seen
+
+
+def test_looks_that_wait_ask_at_once_where_something_was_new():
+    """Where it let nobody wait they ask when it says, where it was away a second later."""
+    asked: list[dict[str, str]] = []
+    slept: list[float] = []
+    told: list[str] = []
+    time_s = [0.0]
+
+    def handle(request):
+        asked.append(
+            {
+                name: request.url.params[name]
+                for name in ("wait", "on")
+                if name in request.url.params
+            }
+        )
+        reply = replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        time_s[0] += 25.0 if len(replies) == 1 else 0.0
+        return reply
+
+    nothing = {"reset": False, "count": 1, "poll_after_ms": 5_000}
+    replies = [
+        envelope(1),
+        envelope(**nothing),
+        httpx2.ConnectError("gone"),
+        envelope(**nothing),
+        envelope(2, reset=False, count=2, cursor="d"),
+    ]
+    pace = Pace(times=4, sleep=slept.append, clock=lambda: time_s[0])
+    transport = httpx2.MockTransport(handle)
+    with PsoupClient("http://x", transport=transport, retry=RetryPolicy(budget_s=0)) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        seen = [changes(look) for look in looks(rows, pace, told.append)]
+    assert [([1], []), ([], []), ([], []), ([2], [])] == seen
+    assert [{}, *[{"wait": "25", "on": "any"}] * 4] == asked
+    assert [5.0, 1.0] == slept
+    assert 1 == len(told)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +203,16 @@ def test_looks_whose_count_differs_read_the_answer_anew():
         rows = WatchedRows(service, "q_1", most=None)
         rows.look()
         assert ([2, 3], []) == changes(rows.look())
+
+
+def test_looks_ignore_an_answer_of_a_worker_that_is_behind():
+    """Its rows and its cursor: the next look asks from where the one before was."""
+    late = envelope(seq=1, reset=False, count=0, cursor="b")
+    with answers_by(envelope(1, seq=2), late, envelope(2, seq=3, reset=False, count=2)) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        seen = [rows.look() for _ in range(3)]
+    assert [([1], []), ([], []), ([2], [])] == [changes(look) for look in seen]
+    assert "c" == seen[1].envelope["cursor"]
 
 
 def test_changes_age_and_go():

@@ -10,7 +10,10 @@ import pytest
 from psoup.client.answers import Asked
 from psoup.client.connection import Connection
 from psoup.client.database import validated
+from psoup.client.errors import DefinitionError
+from psoup.client.operations import looked_up
 from psoup.client.streams import Matches, matched, sampled
+from tests.client.scripted import Script, ok
 
 NOW = "2026-01-05T10:00:00.000000Z"
 
@@ -78,3 +81,16 @@ def test_latest_rows_have_instants():
     line, _, (row,) = asked(sampled("s", 5), answer)
     assert "GET /v1/streams/s/sample?limit=5" == line
     assert dt.datetime(2026, 1, 5, 10, tzinfo=dt.UTC) == row["ts"]
+
+
+def test_query_is_looked_up_by_its_name():
+    """By one request. The list of all is asked for where there is none, to tell what was meant."""
+    script = Script(ok(queries=[{"id": "q_1", "name": "dear"}], next=None))
+    assert "q_1" == script.service().run(looked_up("dear"))["id"]
+    (request,) = script.requests
+    assert ("/v1/queries", {"name": "dear"}) == (request.url.path, dict(request.url.params))
+    nobody = ok(queries=[], next=None)
+    script = Script(nobody, ok(queries=[{"name": None}, {"name": "dear"}], next=None))
+    with pytest.raises(DefinitionError, match="Did you mean dear"):
+        script.service().run(looked_up("deer"))
+    assert 2 == len(script.requests)

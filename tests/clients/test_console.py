@@ -134,6 +134,17 @@ VIEWS = {
 }
 
 
+def test_cards_are_as_wide_as_a_phone(desk):
+    """Each, however little it says."""
+    desk.declare("carded", ("n", "int64"), time=None)
+    desk.register("SELECT n FROM carded", name="n")
+    page = desk.open("/console", PHONE)
+    page.locator(".narrow-only").wait_for()
+    widths = [card.bounding_box()["width"] for card in page.locator("#main .card").all()]
+    assert {widths[0]} == set(widths)
+    assert 3 == len(widths)
+
+
 def test_a_hundred_thousand_rows_scroll(desk):
     """Only those that can be seen are drawn, and each can be."""
     desk.declare("many", ("n", "int64"), time=None)

@@ -1,5 +1,6 @@
 """Queries in the console: charts, drafts and names, the past, why a row is there, what is copied and what it costs."""
 
+import functools
 import json
 import re
 import subprocess
@@ -86,11 +87,38 @@ def test_parameters_get_their_values_below_the_text(desk):
     assert shows(page, "1 row")
 
 
+def test_a_late_row_stands_where_its_time_puts_it(desk):
+    """Seen as it comes or asked for anew: newest first, by the time of a row and not by when it came."""
+    desk.declare("late", ("ts", "timestamp"), ("n", "int64"))
+    desk.call("POST", "/v1/streams/late/rows", [second(n) for n in (10, 30)])
+    sliding = "SELECT n FROM late BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)"
+    pages = [
+        desk.open(f"/console?q={desk.register(sql)}") for sql in (sliding, "SELECT n, ts FROM late")
+    ]
+    for page in pages:
+        first_column(page, ["30", "10"])
+    desk.call("POST", "/v1/streams/late/rows", [second(20), second(30)])
+    for page in pages:
+        first_column(page, ["30", "30", "20", "10"])
+        page.reload()
+        wait_until(functools.partial(cells, page), "the rows are shown again")
+        assert ["30", "30", "20", "10"] == cells(page)
+
+
+def first_column(page, expected):
+    """Return once these are the values of the first column, from above."""
+    wait_until(lambda: expected == cells(page), f"{expected} are shown")
+
+
+def second(n):
+    """Return a row of that second."""
+    return {"ts": f"2026-01-05T10:00:{n:02}Z", "n": n}
+
+
 def test_playing_the_past_ends_in_the_present(desk):
     """Play begins at the oldest instant and moves on by itself; pressed again it stays where it is."""
     desk.declare("played", ("ts", "timestamp"), ("n", "int64"))
-    rows = [{"ts": f"2026-01-05T10:00:{n:02}Z", "n": n} for n in range(60)]
-    desk.call("POST", "/v1/streams/played/rows", rows)
+    desk.call("POST", "/v1/streams/played/rows", [second(n) for n in range(60)])
     query = desk.register("SELECT n FROM played BEGIN (NOW - INTERVAL '5' SECOND) END (NOW)")
     page = desk.open(f"/console?q={query}&sort=n")
     assert shows(page, "6 rows")
@@ -106,6 +134,49 @@ def test_playing_the_past_ends_in_the_present(desk):
     assert stays == url(page)
     page.get_by_role("button", name="Back to now").click()
     wait_until(lambda: "54" == cells(page)[0], "it is live again")
+
+
+def test_what_was_answered_at_a_position(desk):
+    """Without the rows that came later, whatever their times; back to the first position that retention has kept."""
+    desk.declare("known", ("ts", "timestamp"), ("n", "int64"))
+    first = sent(desk, "known", 10, 30)
+    sent(desk, "known", 20)
+    kept = sent(desk, "known", 40)
+    sent(desk, "known", 45)
+    query = desk.register("SELECT n FROM known BEGIN (NOW - INTERVAL '5' MINUTE) END (NOW)")
+    page = desk.open(f"/console?q={query}&now=2026-01-05T10:00:30.000000Z")
+    first_column(page, ["30", "20", "10"])
+    page.get_by_role("button", name="As known then").click()
+    wait_until(lambda: "seq=" in url(page), "positions are looked at")
+    page.get_by_label("Instant that is looked at").fill("0")
+    first_column(page, ["30", "10"])
+    assert f"seq={first}" in url(page)
+    assert "now=" not in url(page)
+    assert shows(page, f"position {first} · 2026-01-05 10:00:30")
+    page.get_by_role("button", name="As known then").click()
+    first_column(page, ["30", "20", "10"])
+    assert "now=2026-01-05T10%3A00%3A30" in url(page)
+
+    desk.call("PATCH", "/v1/streams/known", {"retention": {"time": "10s"}})
+    wait_until(lambda: 2 == held(desk, "known"), "retention has dropped rows")
+    page = desk.open(f"/console?q={query}&seq={first}")
+    assert shows(page, f"position {first}", "ask for a position from `oldest` on")
+    page.get_by_label("Instant that is looked at").fill("0")
+    first_column(page, ["40"])
+    assert f"seq={kept}" in url(page)
+    page.get_by_role("button", name="Back to now").click()
+    assert shows(page, "live")
+    assert "seq=" not in url(page)
+
+
+def sent(desk, stream, *seconds):
+    """Return the position of a batch with a row of each of these seconds."""
+    return desk.call("POST", f"/v1/streams/{stream}/rows", [second(n) for n in seconds])["seq"]
+
+
+def held(desk, stream):
+    """Return how many rows of a stream are held."""
+    return desk.call("GET", f"/v1/streams/{stream}")["rows"]
 
 
 def test_why_a_row_is_there_and_why_another_is_not(desk):

@@ -77,7 +77,7 @@ def test_dockerfile_checks_its_health_without_a_shell():
 def test_dockerfile_copies_what_is_there_and_not_ignored():
     """What the build copies exists, and .dockerignore lets that through and nothing else."""
     left_out, let_through = ignored_by_docker()
-    assert {"*", "**/__pycache__"} == left_out
+    assert {"*", "**/__pycache__", "**/node_modules", "app/console/built*"} == left_out
     assert let_through == set(copied())
     assert [] == [source for source in copied() if not (tree.ROOT / source).exists()]
 

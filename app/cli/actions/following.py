@@ -20,6 +20,10 @@ from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 
 SCREEN_ROWS_MAX: Final = 500
 """More than any terminal has lines: it may grow between two looks."""
+WAIT_S: Final = 25.0
+"""How long a look waits for a change: less than what proxies take for silence."""
+AGAIN_S: Final = 1.0
+"""Until a service is asked again that did not answer, and between the looks of a screen, which has to see its size."""
 RESIZED_LOOK_S: Final = 0.1
 """Between two looks at the size of the terminal."""
 _META: Final = ("_id", "_x")
@@ -28,16 +32,31 @@ _SIGNS: Final = {"entered": "+", "left": "-", "changed": "~"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often a query is asked. `sleep` waits seconds; tests pass their own.
+    """How often a query is asked. `sleep` waits seconds, by `clock`; tests pass their own.
 
     Attributes:
-        every_s: seconds between two looks.
+        every_s: seconds between two looks; None = each look waits for a change.
         times: looks after which all ends; None = never.
     """
 
-    every_s: float
+    every_s: float | None = None
     times: int | None = None
     sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def wait_s(self) -> float:
+        """Return how long a look waits for a change."""
+        return WAIT_S if self.every_s is None else 0.0
+
+    def rest(self, begun_s: float, *, envelope: JsonObject | None, is_news: bool) -> None:
+        """Sleep until the next look after one that was begun then; `envelope` None = it had no answer."""
+        if self.every_s is not None:
+            self.sleep(self.every_s)
+        elif envelope is None:
+            self.sleep(AGAIN_S)
+        elif not is_news and self.clock() - begun_s < WAIT_S:  # it did not let wait, being busy
+            self.sleep((envelope["poll_after_ms"] or 1_000 * AGAIN_S) / 1_000)
 
 
 def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Iterator[Look]:
@@ -52,10 +71,11 @@ def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Itera
         ServiceProblem: the service refused for good: the query was removed.
         ServiceUnreachableError: nothing has answered the first look.
     """
-    done = 0
+    done, cursor = 0, None
     while True:
+        begun_s, envelope, is_news = pace.clock(), None, False
         try:
-            look = rows.look()
+            look = rows.look(wait_s=pace.wait_s)
         except (ServiceUnreachableError, ServiceProblem) as error:
             may_come_back = isinstance(error, ServiceUnreachableError) or error.retryable
             if not done or not may_come_back:
@@ -63,10 +83,12 @@ def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Itera
             absent(str(error))
         else:
             done += 1
+            envelope = look.envelope
+            is_news, cursor = envelope["cursor"] != cursor, envelope["cursor"]
             yield look
         if pace.times is not None and done >= pace.times:
             return
-        pace.sleep(pace.every_s)
+        pace.rest(begun_s, envelope=envelope, is_news=is_news)
 
 
 def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: bool) -> None:
@@ -159,7 +181,7 @@ class LiveAnswer:
         try:
             with Live(console=self._console, auto_refresh=False, screen=True) as live:
                 patient = Pace(
-                    every_s=pace.every_s,
+                    every_s=AGAIN_S if pace.every_s is None else pace.every_s,
                     times=pace.times,
                     sleep=lambda seconds: self._wait(live, seconds),
                 )

@@ -1,12 +1,13 @@
 """The newest rows of an answer, kept up to date by its cursor: what has entered, and what has left."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from psoup.app.cli.actions.newest_rows import newest_rows
 from psoup.client.calls import JsonObject, PsoupClient
 from psoup.client.messages import json_object
+from psoup.client.rule import Held, is_over
 
 PAGE_ROWS: Final = 10_000
 _ALL_KEPT: Final = 1 << 62
@@ -31,8 +32,9 @@ class Look:
 class WatchedRows:
     """The newest rows of one query's answer, by `_id`, in the order in which they entered.
 
-    Looks after the first ask what has changed since the cursor. Where the answer to that is a reset, or the rows held
-    are not as many as the answer's count says, the answer is read anew.
+    Looks after the first ask what has changed since the cursor, and apply it by the client's rule. Where the answer to
+    that is a reset, or the rows held are not as many as the answer's count says, the answer is read anew. Past `most`
+    rows the count says nothing: the answer has others, which are not held.
     """
 
     def __init__(
@@ -50,65 +52,67 @@ class WatchedRows:
         self._query_id = query_id
         self._most = _ALL_KEPT if most is None else most
         self._parameters: dict[str, str | int] = {**more}
-        self._cursor: str | None = None
-        self.rows: dict[str, JsonObject] = {}
+        self._held = Held()
 
-    def look(self) -> Look:
-        """Ask what has changed, and hold that. Raises what the client raises; then nothing has changed here."""
-        changed = None if self._cursor is None else self._changed(self._cursor)
+    @property
+    def rows(self) -> Mapping[str, JsonObject]:
+        """The rows that are held."""
+        return self._held.rows
+
+    def look(self, *, wait_s: float = 0.0) -> Look:
+        """Ask what has changed, and hold that. Raises what the client raises; then nothing has changed here.
+
+        A look after the first waits so long for a change, of rows that leave by the clock as well.
+        """
+        changed = None if self._held.cursor is None else self._changed(self._held.cursor, wait_s)
         envelope, held = changed or self._whole()
-        before, self.rows = self.rows, dict(list(held.items())[-self._most :])
-        self._cursor = envelope["cursor"]
-        gone = {key: row for key, row in before.items() if key not in held}
-        if changed is None and envelope["count"] > len(held):
+        before = self.rows
+        gone = {key: row for key, row in before.items() if key not in held.rows}
+        if changed is None and envelope["count"] > len(held.rows):
             # Older rows than were read: of those alone whose time has come it is known that they have left.
-            gone = {key: row for key, row in gone.items() if _is_over(row, envelope)}
+            now = envelope["now"] or ""
+            gone = {key: row for key, row in gone.items() if is_over(row, now)}
+        newest = dict(list(held.rows.items())[-self._most :])
+        self._held = replace(held, rows=newest, cursor=envelope["cursor"])
         entered = [row for key, row in self.rows.items() if key not in before]
         others = [row for key, row in self.rows.items() if _differs(row, before.get(key, row))]
         return Look(envelope, entered=entered, left=list(gone.values()), changed=others)
 
-    def _changed(self, cursor: str) -> tuple[JsonObject, dict[str, JsonObject]] | None:
+    def _changed(self, cursor: str, wait_s: float) -> tuple[JsonObject, Held] | None:
         """Return the last envelope of what has changed since a cursor, and what is held then.
 
         None: the answer is to be read anew.
         """
         envelope: JsonObject = {}
-        held = dict(self.rows)
-        for envelope in self._pages(cursor):
+        held = replace(self._held, rows=dict(self.rows))
+        waiting = {"wait": f"{wait_s:g}", "on": "any"} if wait_s else {}
+        for envelope in self._pages(cursor=cursor, **waiting):
             if envelope["reset"]:
                 return None
-            if envelope.get("keep") is not None:
-                kept = set(envelope["keep"])
-                held = {key: row for key, row in held.items() if key in kept}
-            for key in envelope.get("removed") or ():
-                held.pop(key, None)
-            held.update((row["_id"], row) for row in envelope["rows"])
-        held = {key: row for key, row in held.items() if not _is_over(row, envelope)}
-        is_whole = min(len(held), self._most) == min(envelope["count"], self._most)
+            if held.apply(envelope, cursor, local_us=0) is None:  # late: another worker was further
+                return {**envelope, "cursor": cursor}, self._held
+        is_whole = min(len(held.rows), self._most) == min(envelope["count"], self._most)
         return (envelope, held) if is_whole else None
 
-    def _whole(self) -> tuple[JsonObject, dict[str, JsonObject]]:
+    def _whole(self) -> tuple[JsonObject, Held]:
         """Return an envelope, and the newest rows of the whole answer."""
+        envelope: JsonObject = {}
+        held = Held()
         if self._most <= PAGE_ROWS:
             newest = newest_rows(self._service, self._query_id, self._most, self._parameters)
-            return newest.envelope, {row["_id"]: row for row in newest.rows}
-        envelope: JsonObject = {}
-        held: dict[str, JsonObject] = {}
-        for envelope in self._pages(None):
-            held.update((row["_id"], row) for row in envelope["rows"])
+            envelope = newest.envelope
+            held.apply({**envelope, "rows": newest.rows, "next": None}, None, local_us=0)
+            return envelope, held
+        for envelope in self._pages():
+            held.apply(envelope, None, local_us=0)
         return envelope, held
 
-    def _pages(self, cursor: str | None) -> Iterator[JsonObject]:
-        given = self._parameters if cursor is None else {**self._parameters, "cursor": cursor}
-        for page in self._service.pages(self._query_id, **given, limit=PAGE_ROWS):
+    def _pages(self, **more: str) -> Iterator[JsonObject]:
+        given = {**self._parameters, **more, "limit": PAGE_ROWS}
+        for page in self._service.pages(self._query_id, **given):
             yield json_object(page)
 
 
 def _differs(row: JsonObject, before: JsonObject) -> bool:
     """Return whether a row has other values than before; when it leaves is none of them."""
     return {**row, "_x": None} != {**before, "_x": None}
-
-
-def _is_over(row: JsonObject, envelope: JsonObject) -> bool:
-    """Return whether a row's time to leave has come at the instant of an answer."""
-    return row["_x"] is not None and row["_x"] <= (envelope["now"] or "")

@@ -102,10 +102,22 @@ MaterializeWord = Literal["auto", "partial", "complete", "none"]
 """The values of `Materialize`, as they travel."""
 
 
+_NO_SEGMENTS: Final = frozenset({".", ".."})
+"""What clients take out of a path before they send it (RFC 3986, 5.2.4): nobody could PUT these names."""
+_SEGMENT: Final = "cannot be . or ..: clients take these out of a path"
+
+
+def _segment(text: str) -> str:
+    if text in _NO_SEGMENTS:
+        raise ValueError(_SEGMENT)
+    return text
+
+
 QueryName = Annotated[
     str,
     Field(min_length=1, max_length=limits.QUERY_NAME_LENGTH_MAX),
     AfterValidator(_printable),
+    AfterValidator(_segment),
 ]
 
 
@@ -173,6 +185,8 @@ def named_body(name: str, definition: QueryDefinition) -> QueryBody:
     """
     if not name.isprintable() or len(name) > limits.QUERY_NAME_LENGTH_MAX:
         reason = f"has to be 1 to {limits.QUERY_NAME_LENGTH_MAX} printable characters"
+    elif name in _NO_SEGMENTS:
+        reason = _SEGMENT
     elif _NO_UTF_8 in name:
         reason = "has bytes that are not UTF-8, or U+FFFD, which stands for such"
     elif is_handle(PREFIX, name):

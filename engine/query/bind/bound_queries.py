@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.query.bind.binder import Bind, bind
+from psoup.engine.query.bind.predicates import Predicates, predicates_of
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.bind.skeletons import Skeletons, SkeletonsStatistics
 from psoup.engine.query.clause import BoundQuery
@@ -44,11 +45,12 @@ class _Written(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """A bound query, the declarations it holds for, and what answering it takes from it."""
+    """A bound query, the declarations it holds for, what answering it takes from it; its predicates once asked for."""
 
     query: BoundQuery
     declared: Declared
     reading: Reading
+    predicates: Predicates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,27 @@ class BoundQueries:
             kept = self._bind_and_keep(canonical, streams)
         return kept.reading
 
+    def predicates(self, canonical: str, declared: Declared) -> Predicates:
+        """Return the predicates of a query, as `predicates_of` does: for whoever describes its condition.
+
+        Args:
+            canonical: its canonical text.
+            declared: its streams as they are declared where it stands.
+
+        Cost: O(1) where they were asked for before, else about that of `binder.bind`.
+        """
+        kept = self._of_canonical(canonical)
+        if kept is not None and kept.declared == declared and kept.predicates is not None:
+            return kept.predicates
+        streams = {schema.name: (stream_id, schema) for stream_id, schema in declared}
+        if kept is None or kept.declared != declared:
+            kept = self._bind_and_keep(canonical, streams)
+        predicates = predicates_of(canonical, streams)
+        # Predicates take as much as the query at most, most of them a quarter.
+        size = 2 * _size(canonical)
+        self._kept.put(canonical, kept._replace(predicates=predicates), size=size)
+        return predicates
+
     def statistics(self) -> BoundQueriesStatistics:
         """Return what is held, and the calls so far that had to bind."""
         kept = self._kept.statistics()
@@ -179,8 +202,7 @@ class BoundQueries:
             )
             self._kept.put(written, _Written(canonical, declared), size=size)
         # Behind the text as it was written: it is what the fold and invocations will ask for.
-        size = max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))
-        self._kept.put(canonical, kept, size=size)
+        self._kept.put(canonical, kept, size=_size(canonical))
         return kept
 
     def _of_canonical(self, text: str) -> _Kept | None:
@@ -208,3 +230,8 @@ class BoundQueries:
 def _are_in_force(declared: Declared, streams: Streams) -> bool:
     """Return whether all streams that a query reads are declared as they were when it was bound."""
     return all(streams.get(one[1].name) == one for one in declared)
+
+
+def _size(canonical: str) -> int:
+    """Return what a bound query takes, as an estimate."""
+    return max(ENTRY_BYTES, BOUND_BYTES_PER_TEXT_BYTE * len(canonical.encode()))

@@ -173,6 +173,7 @@ async def test_join_is_replaced(api: Api):
         ("/v1/queries/" + "n" * (limits.QUERY_NAME_LENGTH_MAX + 1), "printable characters"),
         ("/v1/queries/a%07b", "printable characters"),
         ("/v1/queries/%FF", "not UTF-8"),
+        ("/v1/queries/%2E%2e", "clients take these out of a path"),
     ],
 )
 async def test_name_that_cannot_be_is_refused(api: Api, path, reason):
@@ -181,6 +182,18 @@ async def test_name_that_cannot_be_is_refused(api: Api, path, reason):
     (error,) = assert_problem(await put(api, SQL, path=path), "invalid-field")["errors"]
     assert "/name" == error["pointer"]
     assert reason in error["reason"]
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+async def test_name_that_is_no_segment_of_a_path_is_refused(api: Api, name):
+    """Nobody could PUT it. A dot is a letter of a name like any other."""
+    await api.declare()
+    answer = await api.send("POST", "/v1/queries", json={"sql": SQL, "name": name})
+    (error,) = assert_problem(answer, "invalid-field")["errors"]
+    assert "/name" == error["pointer"]
+    assert "clients take these out of a path" in error["reason"]
+    assert [] == (await api.get("/v1/queries")).json()["queries"]
+    await api.register(SQL, name=f"{name}x")
 
 
 async def test_replacement_that_is_wrong_changes_nothing(api: Api):

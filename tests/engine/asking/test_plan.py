@@ -7,7 +7,14 @@ from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.predicates import predicates_of
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.reading import Reading
 from tests.golden.query_files import ACCEPTED, STREAMS, Case, given, read_all_cases
+
+
+def plan_of_bound(bound):
+    """Return the plan of a query that was bound over STREAMS."""
+    reading = Reading(bound.clause, bound.shape)
+    return plan_of(reading, predicates_of(bound.canonical, STREAMS))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +33,7 @@ from tests.golden.query_files import ACCEPTED, STREAMS, Case, given, read_all_ca
 def test_plan_of_a_selection_names_what_finds_it(where, driver, index, residual):
     """One value by hash where nothing hinders, else an order of values, else nothing."""
     bound = bind(f"SELECT sym FROM trades{where}", STREAMS)
-    plan = plan_of(bound, STREAMS)
+    plan = plan_of_bound(bound)
     (source,) = plan.sources
     assert (driver, IndexKind(index), residual) == (source.driver, source.index, source.residual)
     assert ((), ()) == (plan.joined_on, plan.residual)
@@ -38,7 +45,7 @@ def test_plan_of_a_join_names_what_ties_its_streams():
         "SELECT t.sym FROM trades AS t, symbols AS s WHERE t.sym = s.id AND t.qty > 3 AND s.lot = 5"
         " AND (t.px > 4 OR s.lot > 4)"
     )
-    plan = plan_of(bind(sql, STREAMS), STREAMS)
+    plan = plan_of_bound(bind(sql, STREAMS))
     assert ["trades.qty > 3", "symbols.lot = 5"] == [one.driver for one in plan.sources]
     assert [IndexKind.ORDERED, IndexKind.HASH] == [one.index for one in plan.sources]
     assert ("symbols.id = trades.sym",) == plan.joined_on
@@ -48,7 +55,7 @@ def test_plan_of_a_join_names_what_ties_its_streams():
 def test_plan_of_a_left_join_asks_where_behind_the_join():
     """What WHERE asks of the right side meets rows of the join, NULLs too."""
     sql = "SELECT t.sym FROM trades AS t LEFT JOIN symbols AS s ON t.sym = s.id AND s.lot > 2 WHERE s.lot IS NULL"
-    plan = plan_of(bind(sql, STREAMS), STREAMS)
+    plan = plan_of_bound(bind(sql, STREAMS))
     assert [None, "symbols.lot > 2"] == [one.driver for one in plan.sources]
     assert ("symbols.id = trades.sym",) == plan.joined_on
     assert ("symbols.lot IS NULL",) == plan.residual
@@ -58,7 +65,7 @@ def test_plan_of_a_left_join_asks_where_behind_the_join():
 def test_plan_names_every_predicate_once(case: Case):
     """Nothing that is asked is left out or named twice, and a driver stands wherever a column is indexed."""
     bound = bind(case.text, STREAMS, given(case.text))
-    plan = plan_of(bound, STREAMS)
+    plan = plan_of_bound(bound)
     named = [text for one in plan.sources for text in (*one.residual, one.driver or "") if text]
     named += [*plan.joined_on, *plan.residual]
     predicates = predicates_of(bound.canonical, STREAMS)

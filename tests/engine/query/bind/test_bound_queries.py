@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from psoup.engine.errors import SqlError, UnknownColumnError, UnknownStreamError
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.bound_queries import BOUND_BYTES_PER_TEXT_BYTE, BoundQueries
+from psoup.engine.query.bind.predicates import predicates_of
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.recent import ENTRY_BYTES
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
@@ -330,3 +331,21 @@ def answer(how, text, streams):
         return how(text, streams)
     except SqlError as refused:
         return type(refused), refused.detail, refused.position, refused.excerpt, refused.hint
+
+
+def test_predicates_are_read_once_for_a_declaration():
+    """They are those of the text, the same object when they are asked for again, and count as much as the query."""
+    cache = BoundQueries()
+    query = cache.bind(TEXT, STREAMS)
+    streams = tuple([STREAMS[source.stream] for source in query.clause.sources])
+    before = cache.statistics().nbytes
+    predicates = cache.predicates(query.canonical, streams)
+    assert predicates_of(query.canonical, STREAMS) == predicates
+    assert predicates is cache.predicates(query.canonical, streams)
+    assert query is cache.bind(TEXT, STREAMS)
+    assert before + size_of(query.canonical) == cache.statistics().nbytes
+    ((_, schema),) = streams
+    other = ((StreamId(7), schema),)
+    assert predicates == cache.predicates(query.canonical, other)
+    assert StreamId(7) == cache.reading(query.canonical, other).clause.sources[0].stream_id
+    cache.check()
