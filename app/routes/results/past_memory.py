@@ -56,8 +56,8 @@ def history_response(
     now_us = _instant_past_memory(snapshot, request.now_us)
     if now_us is None:
         return None
-    if not call.service.invocations.reading(snapshot).shape.selects_only:
-        reason = "is for queries without groups, ORDER BY, LIMIT, OFFSET, LEFT JOIN and row windows"
+    if call.service.invocations.reading(snapshot).shape.looks_past_hits:
+        reason = "is for queries without LEFT JOIN and row windows"
         wrong = [(f"?{HISTORY.name}", reason)]
         raise InvalidFieldError(
             "Memory does not reach so far, and no job answers this query.", errors=wrong

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from psoup.engine.errors import SqlError
+from psoup.engine.limits import TIMESTAMP_US_MAX
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.text.parser import parse
@@ -99,12 +102,27 @@ def windows_over(query: BoundQuery, stream: str) -> tuple[Window, ...]:
     )
 
 
-def span_of(windows: Sequence[Window], now_us: int) -> TimeSpan:
-    """Return the tuple times that any of the windows can show at `now_us`; none lies past `now_us`."""
+def span_of(windows: Sequence[Window], now_us: int, *, is_ahead: bool = False) -> TimeSpan:
+    """Return the tuple times that any of the windows can show at `now_us`; none lies past `now_us`.
+
+    `is_ahead`: also those that they show later, as long as they may show a tuple of `now_us`; without an end where a
+    window never leaves a tuple behind.
+    """
     bounds = [window.bind(now_us) for window in windows]
     begins = [begin for begin, _ in bounds if begin is not None]
     ends = [now_us if end is None else min(end, now_us) for _, end in bounds]
+    if is_ahead:
+        ends = [_shown_until(window, now_us) for window in windows]
     return TimeSpan(min(begins) if len(begins) == len(bounds) else None, max(ends))
+
+
+def _shown_until(window: Window, now_us: int) -> int:
+    """Return the last tuple time that a window shows before all tuples that it shows at `now_us` have left it."""
+    if window.is_fixed:
+        _, end_us = window.bind(now_us)
+        return TIMESTAMP_US_MAX if end_us is None else end_us
+    left = window.leaves(np.array([now_us]))
+    return TIMESTAMP_US_MAX if left is None else min(int(left[0]), TIMESTAMP_US_MAX)
 
 
 def complete_from_us(
