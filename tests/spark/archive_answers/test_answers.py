@@ -95,6 +95,20 @@ def test_history_is_what_duckdb_finds_in_all_that_was_sent(pair):
     assert [("-".join(map(str, ids)), values) for ids, _, values in expected] == shown
 
 
+def test_history_is_read_as_a_dataframe(pair, spark):
+    """With the option `history`: groups in pages, a task each; without it what memory has."""
+    sql = QUERIES["groups of a join"]
+    found, _ = pair.answers(sql)
+    options = {"url": pair.short.url, "query": pair.handles[sql][0], "pageRows": 2, "meta": True}
+    whole = spark.read.format("psoup").options(**options, history=True).load()
+    rows = [row.asDict() for row in whole.collect()]
+    assert [(row["_id"], row["visib"], row["n"]) for row in found.rows] == [
+        (row["_id"], row["visib"], row["n"]) for row in rows
+    ]
+    kept = spark.read.format("psoup").options(**options).load().collect()
+    assert sum(row.n for row in kept) < sum(row["n"] for row in rows)
+
+
 def test_history_is_read_by_pages_in_any_order(pair):
     """As any answer: the addresses of all its pages at once, and Arrow of each."""
     handle = pair.handles[QUERIES["join"]][0]
