@@ -1,8 +1,9 @@
 """The rows of a query as they are found elsewhere: Arrow batches with the columns that its shape reads.
 
 Of int64 are `enters` and `leaves`, the instants between which a row is shown (NULL: it never leaves), `time`, that of
-its earliest tuple, and a tuple id of each source, `id0`, `id1` and so on. Behind them, of the types that they have in
-streams, stand the columns that the shape reads, `v0`, `v1` and so on, in the order of `columns_read`.
+its earliest tuple, and a tuple id of each source (NULL: there is none), `id0`, `id1` and so on. Behind them, of the
+types that they have in streams, stand the columns that the shape reads, `v0`, `v1` and so on, in the order of
+`columns_read`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import RowsToAggregate
+from psoup.engine.invocation.answer import NO_PART
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import ColumnRef, Expression, column_refs
@@ -23,6 +25,8 @@ from psoup.engine.tuples.value_type import value_type
 
 Integers = NDArray[np.int64]
 
+LEAVES_NEVER_US: Final = NEVER_US
+"""In place of the instant at which a row leaves that never does."""
 ENTERS: Final = "enters"
 LEAVES: Final = "leaves"
 TIME: Final = "time"
@@ -60,7 +64,7 @@ class FoundRows:
     Attributes:
         enters_us, leaves_us: (n,) when each is shown, NEVER_US: it never leaves.
         times: (n,) the time of its earliest tuple.
-        tuple_ids: (p, n).
+        tuple_ids: (p, n), NO_PART for a source of which a row of LEFT JOIN has none.
         columns: n values of each of `read`.
         read: what the shape reads.
     """
@@ -123,13 +127,20 @@ def no_rows(read: Sequence[ColumnRef], sources: int) -> FoundRows:
 
 
 def _found(batch: pa.RecordBatch, read: tuple[ColumnRef, ...], sources: int) -> FoundRows:
-    def integers(name: str) -> Integers:
-        values: Integers = batch.column(name).fill_null(NEVER_US).to_numpy(zero_copy_only=False)
+    def integers(name: str, instead: int) -> Integers:
+        values: Integers = batch.column(name).fill_null(instead).to_numpy(zero_copy_only=False)
         return values
 
     columns = [
         column_from_arrow(ref.type, batch.column(value_name(place)))
         for place, ref in enumerate(read)
     ]
-    ids = np.array([integers(id_name(source)) for source in range(sources)])
-    return FoundRows(integers(ENTERS), integers(LEAVES), integers(TIME), ids, tuple(columns), read)
+    ids = np.array([integers(id_name(source), NO_PART) for source in range(sources)])
+    return FoundRows(
+        integers(ENTERS, NEVER_US),
+        integers(LEAVES, NEVER_US),
+        integers(TIME, NEVER_US),
+        ids,
+        tuple(columns),
+        read,
+    )

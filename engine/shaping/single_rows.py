@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from psoup.engine.invocation.answer import NO_PART
 from psoup.engine.query.shape import Shape
 from psoup.engine.shaping.found_rows import columns_read, found_rows
 from psoup.engine.shaping.placed_rows import placed
@@ -22,10 +23,13 @@ def placed_rows(
     Args:
         shape: of the query.
         sources: how many FROM has.
-        batches: of rows that are visible.
+        batches: of rows that are visible, none of them to come.
     """
     for rows in found_rows(batches, columns_read(shape), sources):
-        texts = [pa.array(ids).cast(pa.string()) for ids in rows.tuple_ids]
+        texts = [
+            pa.array(ids, mask=ids == NO_PART).cast(pa.string()).fill_null("")
+            for ids in rows.tuple_ids
+        ]
         yield placed(
             shape,
             len(rows),

@@ -20,6 +20,7 @@ from psoup.app.wire.rows.arrow_messages import UNREADABLE, plain_rows, unreadabl
 from psoup.app.wire.rows.values import timestamps_in_range
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
+from psoup.engine.invocation.answer import NO_PART
 from psoup.engine.invocation.row_digest import DIGEST_BYTES
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.reading import Reading
@@ -207,7 +208,7 @@ def _places_of(batch: pa.RecordBatch, reading: Reading) -> list[NDArray[np.int64
     firsts, texts = batch.column(0), batch.column(1)
     ids: Sequence[NDArray[np.int64]] = ()
     if reading.shape.keys is None:
-        ids = list(np.atleast_2d(_ids_of(texts, len(reading.clause.sources))))
+        ids = list(np.atleast_2d(_ids_of(texts, reading)))
     else:
         _check_ids(texts, _DIGEST, f"{2 * DIGEST_BYTES} hexadecimal digits")
     if reading.selects_only:
@@ -223,9 +224,15 @@ def _places_of(batch: pa.RecordBatch, reading: Reading) -> list[NDArray[np.int64
     return [numbers]
 
 
-def _ids_of(texts: pa.StringArray, sources: int) -> NDArray[np.int64]:
-    """Return ids as `_numbers` does. Raises InvalidFieldError where a text is not that many ids."""
-    pattern = f"^{_ONE_ID}(-{_ONE_ID}){{{sources - 1}}}$"
+def _ids_of(texts: pa.StringArray, reading: Reading) -> NDArray[np.int64]:
+    """Return ids as `_numbers` does. Raises InvalidFieldError where a text is not as many ids as the query has sources.
+
+    The last one may lack after a LEFT JOIN.
+    """
+    sources = len(reading.clause.sources)
+    last = "" if reading.shape.left_join is None else "?"
+    others = f"(-{_ONE_ID}){{{sources - 2}}}-({_ONE_ID}){last}" if sources > 1 else ""
+    pattern = f"^{_ONE_ID}{others}$"
     form = "a tuple id" if sources == 1 else f"{sources} tuple ids with - between them"
     _check_ids(texts, pattern, form)
     return _numbers(texts, sources)
@@ -241,11 +248,12 @@ def _check_ids(texts: pa.StringArray, pattern: str, form: str) -> None:
 
 
 def _numbers(texts: pa.StringArray, sources: int) -> NDArray[np.int64]:
-    """Return the tuple ids that the texts hold: (n,), or (sources, n) where a row has several."""
+    """Return the tuple ids that the texts hold: (n,), or (sources, n) where a row has several; NO_PART for none."""
     if sources == 1:
         plain: NDArray[np.int64] = texts.cast(pa.int64()).to_numpy()
         return plain
-    parts = pc.split_pattern(texts, "-").flatten().cast(pa.int64()).to_numpy()
+    split = pc.split_pattern(texts, "-").flatten()
+    parts = pc.if_else(pc.equal(split, ""), str(NO_PART), split).cast(pa.int64()).to_numpy()
     return np.ascontiguousarray(parts.reshape(-1, sources).T)
 
 

@@ -102,27 +102,31 @@ def windows_over(query: BoundQuery, stream: str) -> tuple[Window, ...]:
     )
 
 
-def span_of(windows: Sequence[Window], now_us: int, *, is_ahead: bool = False) -> TimeSpan:
+def span_of(windows: Sequence[Window], now_us: int, *, ahead: Sequence[Window] = ()) -> TimeSpan:
     """Return the tuple times that any of the windows can show at `now_us`; none lies past `now_us`.
 
-    `is_ahead`: also those that they show later, as long as they may show a tuple of `now_us`; without an end where a
-    window never leaves a tuple behind.
+    `ahead`: all windows of the query. Then also those that the windows show later, before everything that these show at
+    `now_us` has left; without an end where one of these leaves nothing behind.
     """
     bounds = [window.bind(now_us) for window in windows]
     begins = [begin for begin, _ in bounds if begin is not None]
     ends = [now_us if end is None else min(end, now_us) for _, end in bounds]
-    if is_ahead:
-        ends = [_shown_until(window, now_us) for window in windows]
+    if ahead:
+        left_us = max(_left_us(window, now_us) for window in ahead)
+        ends = [_bound_us(window, left_us) for window in windows]
     return TimeSpan(min(begins) if len(begins) == len(bounds) else None, max(ends))
 
 
-def _shown_until(window: Window, now_us: int) -> int:
-    """Return the last tuple time that a window shows before all tuples that it shows at `now_us` have left it."""
-    if window.is_fixed:
-        _, end_us = window.bind(now_us)
-        return TIMESTAMP_US_MAX if end_us is None else end_us
+def _left_us(window: Window, now_us: int) -> int:
+    """Return the instant at which the last tuple has left that a window shows at `now_us`."""
     left = window.leaves(np.array([now_us]))
     return TIMESTAMP_US_MAX if left is None else min(int(left[0]), TIMESTAMP_US_MAX)
+
+
+def _bound_us(window: Window, instant_us: int) -> int:
+    """Return an instant, or the constant END of a window where that is earlier."""
+    end = window.end
+    return instant_us if end is None or end.moving else min(instant_us, end.us)
 
 
 def complete_from_us(

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from psoup.client.calls import PsoupClient
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.time_literals import format_instant
+from psoup.engine.query.window import Window, windows_of
 from psoup.engine.shaping.found_rows import columns_read
 from psoup.engine.tuples.schema import StreamSchema
 from psoup.pipeline.errors import JobFailedError
@@ -136,7 +137,10 @@ def _compute(
         part_complete_from_us(archive_query, stream, windows[stream.name]) for stream in streams
     ]
     latest_us = max((bound_us for bound_us in bounds_us if bound_us is not None), default=None)
-    is_ahead = query.shape.keys is not None  # what is to come decides when a group changes
+    ahead: Sequence[Window] = ()
+    if query.shape.keys is not None or query.shape.looks_past_hits:
+        # What is to come decides when a row or a group changes.
+        ahead = windows_of(query.window, query.ranges, len(query.clause.sources))
     rows = {
         stream.name: rows_of(
             spark,
@@ -144,7 +148,7 @@ def _compute(
             archive_query,
             stream,
             windows[stream.name],
-            is_ahead=is_ahead,
+            ahead=ahead,
         )
         for stream in streams
     }

@@ -137,14 +137,14 @@ def rows_of(
     tuples: StreamTuples,
     windows: Sequence[Window],
     *,
-    is_ahead: bool = False,
+    ahead: Sequence[Window] = (),
 ) -> DataFrame:
     """Return the tuples that these windows can show: `_id`, `_seq`, `_arrival`, then the columns of the stream.
 
-    `is_ahead`: also those that they show later (`span_of`).
+    `ahead`: those as well that they show later (`span_of`).
     """
     schema = tuples.schema
-    span = span_of(windows, archive_query.now_us, is_ahead=is_ahead)
+    span = span_of(windows, archive_query.now_us, ahead=ahead)
     rows = live_rows(
         spark,
         connection,

@@ -11,12 +11,14 @@ from psoup.engine.query.text.syntax import (
     ColumnSyntax,
     ExpressionSyntax,
     QuerySyntax,
+    RowsSyntax,
     SourceSyntax,
 )
 from psoup.engine.query.time_literals import format_instant
 from psoup.engine.query.values.expression import ColumnRef
+from psoup.engine.query.window import Window, windows_of
 from psoup.engine.tuples.schema import StreamId, StreamSchema
-from psoup.pipeline.spark.sql.buckets import TimeBuckets, time_buckets
+from psoup.pipeline.spark.sql.buckets import TimeBuckets, free_prefix, time_buckets
 from psoup.pipeline.spark.sql.expressions import expression_sql
 from psoup.pipeline.spark.sql.terms import instant_sql, interval_sql, name_sql
 
@@ -34,29 +36,104 @@ class SourceWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedSource:
-    """One entry of FROM: its name, table and time column, as SQL; and its window.
+class NewestRows:
+    """A row window.
 
-    `added` are columns besides those of its table.
+    Attributes:
+        count: how many tuples it shows of each partition.
+        keys: of partitions, as SQL.
+        now_us: the instant to answer for.
+        until: name of the column that tells when newer tuples take a tuple's place, NULL: they never do.
+    """
+
+    count: int
+    keys: Sequence[str]
+    now_us: int
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedSource:
+    """One entry of FROM: its name, table and time column, as SQL; and its windows.
+
+    Attributes:
+        name, table, time: as SQL.
+        window: of times, as SQL.
+        instants: the same, which tells when tuples enter and leave.
+        added: columns besides those of its table.
+        newest: its row window; None: it has none.
     """
 
     name: str
     table: str
     time: str
     window: SourceWindow
+    instants: Window
     added: Sequence[str]
+    newest: NewestRows | None = None
 
     @property
     def sql(self) -> str:
-        """Return the tuples inside the window, with the name of the source."""
+        """Return the tuples that the windows show, with the name of the source."""
         window, time = self.window, self.time
         conditions = [f"{time} <= {end}" for end in dict.fromkeys(window.ends)]
         conditions += [] if window.begin is None else [f"{time} >= {window.begin}"]
+        table = self.table
+        if self.newest is not None:
+            table = _newest(self, self.newest, _selected("*", table, conditions))
+            conditions = []
         columns = ", ".join(["*", *self.added])
-        kept = ["SELECT", columns, "FROM", self.table]
-        if conditions:
-            kept += ["WHERE", " AND ".join(conditions)]
-        return f"({' '.join(kept)}) AS {self.name}"
+        return f"({_selected(columns, table, conditions)}) AS {self.name}"
+
+    @property
+    def enters(self) -> str:
+        """Return the instant at which the window of times begins to show a tuple, in microseconds."""
+        return _enters(self.instants, f"unix_micros({self.name}.{self.time})")
+
+    @property
+    def leaves(self) -> list[str]:
+        """Return the instants of which the first one ends the time in which a tuple is shown; none: it never ends."""
+        begin, us = self.instants.begin, f"unix_micros({self.name}.{self.time})"
+        found = [] if self.newest is None else [f"{self.name}.{self.newest.until}"]
+        if begin is not None and begin.moving:
+            found.append(_at_hop(self.instants, f"({us} + {begin.us + 1}L)"))
+        return found
+
+
+def _selected(columns: str, table: str, conditions: Sequence[str]) -> str:
+    where = ["WHERE", " AND ".join(conditions)] if conditions else []
+    return " ".join(["SELECT", columns, "FROM", table, *where])
+
+
+def _newest(source: JoinedSource, newest: NewestRows, dated: str) -> str:
+    """Return the tuples that a row window shows, now or later, out of those that the window of times does.
+
+    The tuple that stands `count` places behind another one, by time and id, takes its place when it enters.
+    Without partitions only the newest tuples are ordered, so that no task has to order all.
+    """
+    enters = _enters(source.instants, f"unix_micros({source.time})")
+    if not newest.keys:
+        last = f"ORDER BY {source.time} DESC, {name_sql(ID)} DESC LIMIT {newest.count}"
+        shown = _selected("*", f"({dated})", [f"{enters} <= {newest.now_us}L"])
+        coming = _selected("*", f"({dated})", [f"{enters} > {newest.now_us}L"])
+        dated = f"({shown} {last}) UNION ALL ({coming})"
+    partition = f"PARTITION BY {', '.join(newest.keys)} " if newest.keys else ""
+    over = f"({partition}ORDER BY {source.time}, {name_sql(ID)})"
+    until = f"LEAD({enters}, {newest.count}) OVER {over} AS {newest.until}"
+    numbered = _selected(f"*, {until}", f"({dated}) AS {source.name}", [])
+    kept = f"{newest.until} > {newest.now_us}L AND {newest.until} > {enters}"
+    return f"({_selected('*', f'({numbered})', [f'({newest.until} IS NULL OR {kept})'])})"
+
+
+def _enters(window: Window, us: str) -> str:
+    offset_us = window.end.us if window.end is not None and window.end.moving else 0
+    return _at_hop(window, f"({us} + {offset_us}L)" if offset_us else us)
+
+
+def _at_hop(window: Window, us: str) -> str:
+    """Return the first hop at or after an instant; without hops the instant."""
+    hops = window.hops
+    return us if hops is None else f"({us} + pmod({hops.align_us}L - {us}, {hops.every_us}L))"
 
 
 def _window(source: SourceSyntax, syntax: QuerySyntax, now: str, *, is_ahead: bool) -> SourceWindow:
@@ -88,6 +165,11 @@ def least_sql(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else f"least({', '.join(terms)})"
 
 
+def greatest_sql(terms: Sequence[str]) -> str:
+    """Return the greatest of one term or several; NULL counts for nothing."""
+    return terms[0] if len(terms) == 1 else f"greatest({', '.join(terms)})"
+
+
 @dataclass(frozen=True, slots=True)
 class JoinedSources:
     """FROM and WHERE of a query at one NOW.
@@ -106,14 +188,27 @@ class JoinedSources:
 
     @property
     def sql(self) -> str:
-        """Return `FROM ...`, and `WHERE ...` where there are conditions."""
-        conditions = [
-            bucket.condition([source.name for source in self.sources]) for bucket in self.buckets
-        ]
-        if self.syntax.where is not None:
-            conditions.append(f"({self.expression(self.syntax.where)})")
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"FROM {self._joined()}{where}"
+        """Return `FROM ...`, and `WHERE ...` where there are conditions; LEFT JOIN as an inner one."""
+        where = self.syntax.where
+        return self.where([] if where is None else [f"({self.expression(where)})"])
+
+    def where(self, conditions: Sequence[str]) -> str:
+        """Return the same with these conditions in place of the query's."""
+        names = [source.name for source in self.sources]
+        wanted = [*(bucket.condition(names) for bucket in self.buckets), *conditions]
+        where = f" WHERE {' AND '.join(wanted)}" if wanted else ""
+        return f"FROM {self.joined(len(self.sources))}{where}"
+
+    @property
+    def enters(self) -> str:
+        """Return the instant at which the last source of a row enters."""
+        return greatest_sql([source.enters for source in self.sources])
+
+    @property
+    def leaves(self) -> str:
+        """Return the instant at which the first source of a row leaves; NULL: none ever does."""
+        found = [instant for source in self.sources for instant in source.leaves]
+        return least_sql(found) if found else "CAST(NULL AS BIGINT)"
 
     @property
     def times(self) -> list[str]:
@@ -139,9 +234,10 @@ class JoinedSources:
 
         return expression_sql(syntax, lookup).beside(None)
 
-    def _joined(self) -> str:
+    def joined(self, past: int) -> str:
+        """Return the first `past` entries of FROM."""
         text = self.sources[0].sql
-        for place, source in enumerate(self.sources[1:], start=1):
+        for place, source in enumerate(self.sources[1:past], start=1):
             on = self.syntax.sources[place].on
             if on is None:
                 text += f" CROSS JOIN {source.sql}"
@@ -177,13 +273,29 @@ def joined_sources(
     given = tables or {}
     now = f"TIMESTAMP '{format_instant(bound.window.rounded(now_us))}'"
     buckets = time_buckets(bound.clause, schemas) if in_buckets else ()
+    windows = windows_of(bound.window, bound.ranges, len(syntax.sources))
+    until = name_sql(free_prefix("_until", schemas))
+
+    def newest(place: int, rows: RowsSyntax | None) -> NewestRows | None:
+        if rows is None:
+            return None
+        find = scope.columns_of(place)
+        keys = [
+            expression_sql(key, lambda column: (name_sql(scope.names[place]), find(column)))
+            for key in rows.keys
+        ]
+        now_us_rounded = bound.window.rounded(now_us)
+        return NewestRows(rows.count, [key.beside(None) for key in keys], now_us_rounded, until)
+
     sources = [
         JoinedSource(
             name_sql(name),
             given.get(schema.name, name_sql(schema.name)),
             name_sql(schema.time or ARRIVAL),
             _window(one, syntax, now, is_ahead=is_ahead),
+            windows[place],
             [column for bucket in buckets for column in bucket.columns_of(place)],
+            newest(place, one.rows),
         )
         for place, (name, one, schema) in enumerate(
             zip(scope.names, syntax.sources, scope.schemas, strict=True)

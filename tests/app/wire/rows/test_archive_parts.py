@@ -139,6 +139,16 @@ async def test_part_of_rows_in_an_order_has_their_tuple_ids(api: Api):
     assert 204 == (await put(api, history_id, 0, part(rows, leading=NUMBERED))).status_code
 
 
+@pytest.mark.parametrize(
+    ("name", "status"), [("12-", 204), ("12-7", 204), ("-7", 422), ("12", 422)]
+)
+async def test_part_of_a_left_join_may_lack_the_last_id(api: Api, name, status):
+    sql = "SELECT a.px FROM trades a LEFT JOIN trades b ON a.sym = b.sym"
+    history_id = await claimed(api, sql=sql)
+    body = part([(0, name, None, 1.0)], leading=NUMBERED)
+    assert status == (await put(api, history_id, 0, body)).status_code
+
+
 US = pa.timestamp("us", tz="UTC")
 COLUMNS = {
     "none": (pa.schema([]), "/columns/0"),
