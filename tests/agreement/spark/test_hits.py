@@ -157,7 +157,7 @@ def test_hits_oracle_make_the_answer_of_an_invocation(spark):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
-def test_hits_oracle_make_the_answers_of_invocations(spark, seed):
+@pytest.mark.timeout(1_800)
+def test_hits_oracle_make_the_answers_of_invocations(spark):
     """The same of many worlds."""
-    assert compare(spark, 100 + seed, 25) >= 0
+    assert sum(compare(spark, 100 + seed, 25) for seed in range(40)) > 1_000

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from psoup.engine.limits import SECOND_US
-from psoup.pipeline.spark.archive_answers import parts
+from psoup.pipeline.spark.archive_answers import parts, shaped_rows
 from psoup.pipeline.spark.archive_answers.archive_query import instant_us
 from tests.oracle_duckdb import DuckDbOracle
 from tests.spark.archive_answers.archive_world import compute, filled, pair_of_services
@@ -65,6 +65,7 @@ def pair(request, spark, tmp_path_factory):
         # Answers of some hundred rows are made of as many partitions and parts as large ones.
         patch.setattr(parts, "PARTITION_ROWS", 150)
         patch.setattr(parts, "PART_ROWS_MAX", 16)
+        patch.setattr(shaped_rows, "TOP_ROWS_MAX", 14)  # one query ends there, one behind it
         told = compute(spark, pair.short.url, str(pair.archives))
         assert [("done", "")] * len(QUERIES) == [(one.state, one.detail) for one in told]
         yield pair
