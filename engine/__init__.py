@@ -10,5 +10,6 @@ Reading order:
     invocation: how an answer is read. `store`: what a process needs of a store.
     checkpoint, recent: where long work may end early; a cache by last use.
     kernels: the loops over arrays. `verify`: everything computed again, and compared.
+    shaping: shapes of rows that are found elsewhere, computed in pieces.
     ahead: hits that executors compute before their operation is applied.
 """

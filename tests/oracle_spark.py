@@ -13,7 +13,8 @@ import pyarrow as pa
 from psoup.engine.query.values.expression import Value
 from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
-from psoup.pipeline.spark.sql.standing_query import ARRIVAL, ID, SparkQuery, agreeing, spark_query
+from psoup.pipeline.spark.sql.sources import ARRIVAL, ID
+from psoup.pipeline.spark.sql.standing_query import SparkQuery, agreeing, spark_query
 from psoup.pipeline.spark.sql.terms import TYPE_NAMES, name_sql
 from tests.reference import Answer, AnswerRow
 from tests.reference_streams import ReferenceTuple

@@ -117,6 +117,7 @@ def _step(histories: Histories, history_id: HistoryId, body: HistoryBody) -> His
         parts=body.parts or 0,
         rows=body.rows or 0,
         complete_from_us=body.complete_from_us,
+        overflowed=body.overflowed,
     )
 
 

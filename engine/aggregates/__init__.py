@@ -7,6 +7,7 @@ Reading order:
     exact_sums, moments: COUNT, SUM, AVG and variances, of exact sums.
     extremes, picks: MIN and MAX; FIRST, LAST, ARG_MIN and ARG_MAX.
     quantiles: MEDIAN and QUANTILE_CONT, which need all values at once.
+    occurrences: the states of these, and of aggregates of DISTINCT values.
     aggregated: one aggregate of rows in groups.
     grouping: the keys and aggregates of a query, over rows.
     partial: the states of some rows, and how they are merged and finished.

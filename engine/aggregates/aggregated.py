@@ -1,7 +1,7 @@
 """One aggregate of rows in groups: which of the rooms computes it, and of which rows."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from psoup.engine.aggregates.extremes import LARGEST, LEAST, extremes_of
 from psoup.engine.aggregates.groups import Groups, Members, grouped, in_order, members
 from psoup.engine.aggregates.moments import COUNTED, SPREAD, SUMMED, moments_of
+from psoup.engine.aggregates.occurrences import numbers_of, occurrences_of
 from psoup.engine.aggregates.picks import BACKWARDS, BY_TIME, BY_VALUE, picks_of
-from psoup.engine.aggregates.quantiles import quantiles
+from psoup.engine.aggregates.quantiles import QUANTILES, quantiles, share_of
 from psoup.engine.aggregates.state import Aggregated, State
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.query.values.expression import AggregateCall, AggregateFunction, Constant
+from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.joined_columns import stacked
 from psoup.engine.tuples.schema import ColumnType
@@ -21,16 +22,15 @@ from psoup.engine.tuples.schema import ColumnType
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_QUANTILES: Final = frozenset({AggregateFunction.MEDIAN, AggregateFunction.QUANTILE_CONT})
-_ONCE: Final = COUNTED | SUMMED | SPREAD | _QUANTILES
+_ONCE: Final = COUNTED | SUMMED | SPREAD | QUANTILES
 """Functions whose results depend on how often a value occurs."""
 GROUPS_AT_ONCE: Final = 65_536
 """Whose sums are kept: 35 MB where exponents are as far apart as they can be, for variances five times that."""
 
 
-def has_states(call: AggregateCall) -> bool:
-    """Return whether states of the call can be merged: all but DISTINCT values and quantiles, which need each value."""
-    return call.function not in _QUANTILES and not (call.distinct and call.function in _ONCE)
+def has_small_states(call: AggregateCall) -> bool:
+    """Return whether states of the call take no more room than groups: all but DISTINCT values and quantiles."""
+    return call.function not in QUANTILES and not (call.distinct and call.function in _ONCE)
 
 
 def aggregated(
@@ -60,8 +60,8 @@ def aggregated(
     """
     checkpoint()
     arguments, rows = _read(call, arguments, passes, groups)
-    if call.function in _QUANTILES:
-        return quantiles(arguments[0], _share(call), rows, call.type)
+    if call.function in QUANTILES:
+        return quantiles(arguments[0], share_of(call), rows, call.type)
     if call.function in SUMMED | SPREAD and rows.count > GROUPS_AT_ONCE:
         return _in_pieces(call, arguments[0], rows)
     return _state(call, arguments, rows, times, tuple_ids).finished(call)
@@ -76,12 +76,13 @@ def state_of(
     times: Integers,
     tuple_ids: Integers,
 ) -> State:
-    """Return the states from which `aggregated` takes its results, for a call that has some (`has_states`).
+    """Return the states from which the results of `aggregated` can be taken. Arguments and cost as there.
 
-    Arguments and cost as there.
+    Where a result depends on each value, they hold each value of a group.
     """
-    assert has_states(call), "a result that depends on each value has no state"
     arguments, rows = _read(call, arguments, passes, groups)
+    if not has_small_states(call):
+        return occurrences_of(arguments[0], rows)
     return _state(call, arguments, rows, times, tuple_ids)
 
 
@@ -89,7 +90,7 @@ def _read(
     call: AggregateCall, arguments: Sequence[Column], passes: Flags | None, groups: Groups
 ) -> tuple[Sequence[Column], Members]:
     """Return the values that the call reads, and their rows; for DISTINCT each value of a group once."""
-    columns = arguments[:1] if call.function in _QUANTILES else arguments
+    columns = arguments[:1] if call.function in QUANTILES else arguments
     taken = passes
     if call.function not in BY_TIME:
         for valid in (column.valid for column in columns):
@@ -122,22 +123,7 @@ def _state(
         when = np.vstack((rows.of(times), rows.of(tuple_ids)))
         by = columns[1] if function in BY_VALUE else None
         return picks_of(columns[0], by, when, rows, backwards=function in BACKWARDS)
-    return moments_of(function, _numbers(columns[0]) if columns else None, rows)
-
-
-def _numbers(column: Column) -> NDArray[Any]:
-    """Return the values that sums are made of; a boolean counts 0 or 1."""
-    return column.values.astype(np.int64) if column.type is ColumnType.BOOL else column.values
-
-
-def _share(call: AggregateCall) -> float:
-    """Return which quantile is asked for."""
-    if call.function is AggregateFunction.MEDIAN:
-        return 0.5
-    share = call.arguments[1]
-    assert isinstance(share, Constant), "the binder takes constant shares"
-    assert isinstance(share.value, int | float), "that are numbers"
-    return float(share.value)
+    return moments_of(function, numbers_of(columns[0]) if columns else None, rows)
 
 
 def _in_pieces(call: AggregateCall, column: Column, rows: Members) -> Aggregated:
@@ -150,6 +136,6 @@ def _in_pieces(call: AggregateCall, column: Column, rows: Members) -> Aggregated
         past = min(first + GROUPS_AT_ONCE, rows.count)
         own = order[edges[first] : edges[past]]
         some = Members(own, labels[own] - first, past - first)
-        pieces.append(moments_of(call.function, _numbers(column.take(own)), some).finished(call))
+        pieces.append(moments_of(call.function, numbers_of(column.take(own)), some).finished(call))
     overflowed = any(piece.overflowed for piece in pieces)
     return Aggregated(stacked([piece.column for piece in pieces]), overflowed)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.aggregated import aggregated, has_states, state_of
+from psoup.engine.aggregates.aggregated import aggregated, has_small_states, state_of
 from psoup.engine.aggregates.groups import Groups, grouped
 from psoup.engine.aggregates.state import Aggregated, State
 from psoup.engine.query.canonical import sql_expression
@@ -70,7 +70,7 @@ class Grouping:
         calls: the aggregates.
         states: the aggregates whose states are kept for the calls, each once.
         places: for each call which of these are its own.
-        mergeable: whether all calls have states.
+        mergeable: whether all calls have states that take no more room than groups, to be kept and merged again.
         texts: what tells it from others: the canonical texts of keys and of states.
     """
 
@@ -80,7 +80,7 @@ class Grouping:
         """Take the keys of GROUP BY and the aggregates of a query."""
         self.keys = tuple(keys)
         self.calls = tuple(calls)
-        self.mergeable = all(has_states(call) for call in calls)
+        self.mergeable = all(has_small_states(call) for call in calls)
         numbers: dict[AggregateCall, int] = {}
         self.places = tuple(numbers.setdefault(_kept_as(call), len(numbers)) for call in calls)
         self.states = tuple(numbers)
@@ -113,7 +113,7 @@ class Grouping:
         return AggregatedGroups(groups.count, groups.keys, tuple(results))
 
     def states_of(self, rows: RowsToAggregate, groups: Groups) -> tuple[State, ...]:
-        """Return the states of the rows in groups, where all calls have some."""
+        """Return the states of the rows in groups."""
         found = []
         for call in self.states:
             arguments, passes = _read(call, rows)

@@ -17,7 +17,8 @@ from psoup.engine.tuples.batch import Seq
 HistoryId = NewType("HistoryId", str)
 
 Place = tuple[int, ...]
-"""Where a row stands in an answer: its time in microseconds, then its tuple ids in FROM order. () = there is no row."""
+"""Where a row stands in an answer: its time in microseconds, then its tuple ids in FROM order; or, where the query
+groups, orders or limits rows, how many rows stand before it. () = there is no row."""
 
 
 class HistoryState(StrEnum):
@@ -67,6 +68,8 @@ class History:
         nbytes: of all its parts.
         complete_from_us: once it is done, the time from which the answer is complete; None = it is.
         detail: why it failed.
+        overflowed: once it is done, the aggregates that are NULL somewhere because their value is none of their type,
+            as canonical texts write them.
         ended_us: when it was done or failed.
     """
 
@@ -83,6 +86,7 @@ class History:
     nbytes: int = 0
     complete_from_us: int | None = None
     detail: str = ""
+    overflowed: tuple[str, ...] = ()
     ended_us: int | None = None
 
     @property
@@ -207,6 +211,7 @@ class Histories(Protocol):
         parts: int,
         rows: int,
         complete_from_us: int | None,
+        overflowed: Sequence[str] = (),
     ) -> History:
         """Say that the answer consists of so many parts, and keep it for HISTORY_LIFE_S. Twice is harmless.
 

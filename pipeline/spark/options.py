@@ -30,7 +30,7 @@ _WRITING: Final = (
     "compression",
 )
 _READING: Final = (
-    *("query", "sql", "params", "meta", "now", "minSeq", "pageRows", "pushdown"),
+    *("query", "sql", "params", "meta", "now", "minSeq", "history", "pageRows", "pushdown"),
     *("stream", "startingSeq", "maxBatchesPerTrigger", "hold", "failOnDataLoss"),
     *("lossKnownThrough", "allColumns"),
 )

@@ -283,12 +283,22 @@ class PsoupClient(Connection):
         return self._report(answer_id, worker, state="running", done=done, of=of)
 
     def finish_archive_answer(
-        self, answer_id: str, worker: str, *, parts: int, rows: int, complete_from: str | None
+        self,
+        answer_id: str,
+        worker: str,
+        *,
+        parts: int,
+        rows: int,
+        complete_from: str | None,
+        overflowed: Sequence[str] = (),
     ) -> JsonObject:
-        """Declare the parts 0 to `parts` - 1 to be the answer, complete from an instant on; return its record."""
-        return self._report(
-            answer_id, worker, state="done", parts=parts, rows=rows, complete_from=complete_from
-        )
+        """Declare the parts 0 to `parts` - 1 to be the answer, complete from an instant on; return its record.
+
+        `overflowed`: aggregates, as the canonical text writes them, that are NULL somewhere because they overflow.
+        """
+        members: JsonObject = {"overflowed": list(overflowed)} if overflowed else {}
+        members |= {"parts": parts, "rows": rows, "complete_from": complete_from}
+        return self._report(answer_id, worker, state="done", **members)
 
     def fail_archive_answer(self, answer_id: str, worker: str, detail: str) -> JsonObject:
         """Give up an archive answer, with the reason that its reader is shown; return its record."""

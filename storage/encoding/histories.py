@@ -59,15 +59,22 @@ def decode_asked(value: bytes) -> AskedHistory:
     )
 
 
+def encode_overflowed(overflowed: Sequence[str]) -> bytes:
+    """Return aggregates as a record that is done keeps them, in the place where a failed one says why."""
+    return orjson.dumps(list(overflowed)) if overflowed else b""
+
+
 def decode_history(read_us: bytes, found: Sequence[bytes] | Record) -> History:
     """Return a record as the Functions answer it, behind the time at which they did."""
     record = found if isinstance(found, Mapping) else pairs(found)
+    state, said = HistoryState(record[b"s"].decode()), record.get(b"l", b"")
+    is_done = state is HistoryState.DONE
     return History(
         decode_asked(record[b"j"]),
         int(record[b"a"]),
         int(read_us),
         int(record[b"x"]),
-        HistoryState(record[b"s"].decode()),
+        state,
         worker=record[b"w"].decode(),
         claimed_us=_optional(record[b"c"]),
         done=int(record[b"d"]),
@@ -75,7 +82,8 @@ def decode_history(read_us: bytes, found: Sequence[bytes] | Record) -> History:
         parts=tuple(map(int, record.get(b"m", b"").split(b","))) if record.get(b"m") else (),
         nbytes=int(record[b"z"]),
         complete_from_us=_optional(record.get(b"i", b"")),
-        detail=record.get(b"l", b"").decode(),
+        detail="" if is_done else said.decode(),
+        overflowed=tuple(orjson.loads(said)) if is_done and said else (),
         ended_us=_optional(record.get(b"e", b"")),
     )
 

@@ -140,6 +140,7 @@ class MemoryHistories:
         parts: int,
         rows: int,
         complete_from_us: int | None,
+        overflowed: Sequence[str] = (),
     ) -> History:
         """Say that the parts are all there (`Histories.finish`)."""
         with self._lock:
@@ -154,6 +155,7 @@ class MemoryHistories:
                 HistoryState.DONE,
                 parts=tuple(part.rows for part in kept.parts.values()),
                 complete_from_us=complete_from_us,
+                overflowed=tuple(overflowed),
             )
             return self._read(kept)
 
@@ -247,6 +249,7 @@ class MemoryHistories:
         parts: tuple[int, ...] = (),
         complete_from_us: int | None = None,
         detail: str = "",
+        overflowed: tuple[str, ...] = (),
     ) -> None:
         now_us = self._clock.now_us()
         kept.history = replace(
@@ -257,6 +260,7 @@ class MemoryHistories:
             nbytes=kept.nbytes,
             complete_from_us=complete_from_us,
             detail=detail,
+            overflowed=overflowed,
             ended_us=now_us,
             expires_us=now_us + limits.HISTORY_LIFE_S * SECOND_US,
         )

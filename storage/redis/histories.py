@@ -21,6 +21,7 @@ from psoup.storage.encoding.checksums import check_body
 from psoup.storage.encoding.histories import (
     decode_history,
     encode_asked,
+    encode_overflowed,
     pairs,
     part_facts,
     part_sum,
@@ -144,6 +145,7 @@ class RedisHistories:
         parts: int,
         rows: int,
         complete_from_us: int | None,
+        overflowed: Sequence[str] = (),
     ) -> History:
         """Say that the parts are all there (`Histories.finish`).
 
@@ -162,7 +164,7 @@ class RedisHistories:
                 changes,
                 ",".join(rows_of),
                 complete_from,
-                "",
+                encode_overflowed(overflowed),
                 limits.HISTORY_LIFE_S * SECOND_US,
             ]
             answer = self._changed("psoup_history_end", history_id, told)

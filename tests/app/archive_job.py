@@ -37,9 +37,14 @@ async def forgetting(
     return Forgetting(await api.register(sql), sent)
 
 
-def part(rows: Sequence[tuple[Any, ...]], outputs: Sequence[tuple[str, pa.DataType]] = PX) -> bytes:
+def part(
+    rows: Sequence[tuple[Any, ...]],
+    outputs: Sequence[tuple[str, pa.DataType]] = PX,
+    *,
+    leading: Sequence[tuple[str, pa.DataType]] = LEADING,
+) -> bytes:
     """Return rows (time in microseconds, id, leaves, outputs...) as an Arrow stream."""
-    schema = pa.schema([*LEADING, *outputs])
+    schema = pa.schema([*leading, *outputs])
     columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in schema]
     arrays = [pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)]
     sink = pa.BufferOutputStream()

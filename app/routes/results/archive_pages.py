@@ -35,6 +35,8 @@ from psoup.engine import limits
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invoke import Answer
+from psoup.engine.query.canonical import sql_expression
+from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.store.archive_answers import History, PartKey
 
@@ -135,17 +137,27 @@ class FinishedHistory:
             at=None,
             next=None,
             reset=not first,
+            overflowed=self._overflowed(),
         )
         if past <= first:
             return answer
         found = page_rows(self._slices(first, past), self._reading)
-        values = [column for _, column in found.columns]
+        row_ids = found.row_ids
+        if row_ids is None and self._reading.shape.distinct:
+            row_ids = digests([column for _, column in found.columns])
         return replace(
             answer,
             columns=found.columns,
             tuple_ids=found.tuple_ids,
             leaves_us=found.leaves_us,
-            row_ids=digests(values) if self._reading.shape.distinct else None,
+            row_ids=row_ids,
+        )
+
+    def _overflowed(self) -> tuple[AggregateCall, ...]:
+        """Return the aggregates that the job has found to overflow."""
+        told = self._history.overflowed
+        return tuple(
+            [call for call in self._reading.shape.aggregates if sql_expression(call) in told]
         )
 
     def _slices(self, first: int, past: int) -> Iterator[Slice]:

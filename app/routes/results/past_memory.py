@@ -12,12 +12,10 @@ from psoup.app.routes.results.archive_pages import FinishedHistory, not_kept
 from psoup.app.routes.results.pages import HistoryPage
 from psoup.app.wire.models.archive_answers import new_history_id, pending
 from psoup.app.wire.models.invocations import Presentation
-from psoup.app.wire.parameters import HISTORY
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import (
     HistoryFailedError,
-    InvalidFieldError,
     NotYetVisibleError,
     NowOutOfRangeError,
 )
@@ -47,7 +45,6 @@ def history_response(
         QuerySuspendedError: the query joins streams, and ran over a bound.
         HistoryFailedError: the job has given up.
         OverloadedError: there are as many histories as there may be.
-        InvalidFieldError: memory does not have all of the answer, and it is none that a job computes.
         PageExpiredError: the history went while it was read.
     """
     snapshot = call.service.results.snapshot(query_id)
@@ -56,12 +53,6 @@ def history_response(
     now_us = _instant_past_memory(snapshot, request.now_us)
     if now_us is None:
         return None
-    if not call.service.invocations.reading(snapshot).shape.selects_only:
-        reason = "is for queries without groups, ORDER BY, LIMIT, OFFSET, LEFT JOIN and row windows"
-        wrong = [(f"?{HISTORY.name}", reason)]
-        raise InvalidFieldError(
-            "Memory does not reach so far, and no job answers this query.", errors=wrong
-        )
     history = _found_or_begun(call, snapshot, request, now_us)
     if history.state is HistoryState.FAILED:
         raise _failed(history)

@@ -23,7 +23,7 @@ _WORKER: Final = r"^[A-Za-z0-9_-]{8,64}$"
 _PART: Final = re.compile(r"[0-9]{1,9}")
 _MEMBERS: Final = {
     "running": ("done", "of"),
-    "done": ("parts", "rows", "complete_from"),
+    "done": ("parts", "rows", "complete_from", "overflowed"),
     "failed": ("detail",),
 }
 """Which members go with a state."""
@@ -52,6 +52,11 @@ class HistoryBody(BaseModel):
         default=None,
         description="With done: the time from which the answer is complete, null = it is complete."
         " RFC 3339 or integer microseconds.",
+    )
+    overflowed: Annotated[list[str], Field(max_length=limits.QUERY_AGGREGATES_MAX)] = Field(
+        default=[],
+        description="With done: aggregates that are NULL somewhere because their value is none of their type, as the"
+        " query's canonical text writes them.",
     )
     detail: (
         Annotated[str, Field(min_length=1, max_length=limits.HISTORY_DETAIL_LENGTH_MAX)] | None

@@ -1,7 +1,9 @@
 """Parts of histories: rows as an Arrow stream, checked in full when they come, and cut into pages when they are read.
 
 The columns are exact: `_time`, the time of the row's earliest tuple; `_id`, its tuple ids in FROM order with `-`
-between them; `_x`, when it leaves the window; then the query's outputs, with the types that they have in answers.
+between them, or 24 hexadecimal digits of a group; `_x`, when it leaves the window; then the query's outputs, with the
+types that they have in answers. Where the query groups, orders or limits rows, `_row` stands in place of `_time`: how
+many rows of the answer stand before the row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +20,8 @@ from psoup.app.wire.rows.arrow_messages import UNREADABLE, plain_rows, unreadabl
 from psoup.app.wire.rows.values import timestamps_in_range
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
+from psoup.engine.invocation.answer import NO_PART
+from psoup.engine.invocation.row_digest import DIGEST_BYTES
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.reading import Reading
 from psoup.engine.store.archive_answers import HistoryPart, Place
@@ -25,12 +29,11 @@ from psoup.engine.tuples.arrow import ARROW_TYPES, column_from_arrow, encode_bat
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
-ADDED: Final = (
-    ("_time", ColumnType.TIMESTAMP),
-    ("_id", ColumnType.STRING),
-    ("_x", ColumnType.TIMESTAMP),
-)
+_NAMED: Final = (("_id", ColumnType.STRING), ("_x", ColumnType.TIMESTAMP))
+_DATED: Final = (("_time", ColumnType.TIMESTAMP), *_NAMED)
+_NUMBERED: Final = (("_row", ColumnType.INT64), *_NAMED)
 """Columns in front of the query's outputs."""
+_DIGEST: Final = f"^[0-9a-f]{{{2 * DIGEST_BYTES}}}$"
 _ONE_ID: Final = "[1-9][0-9]{0,17}"
 _NEVER_US: Final = limits.TIMESTAMP_US_MAX + 1
 """Past every instant that can be written: the row does not leave."""
@@ -49,12 +52,14 @@ class PageRows(NamedTuple):
 
     Attributes:
         columns: name and values of each output.
-        tuple_ids: (n,), or (s, n) for several sources.
+        tuple_ids: (n,), or (s, n) for several sources; zeros for groups.
+        row_ids: (n,) digests of groups; None = rows are known by their tuple ids.
         leaves_us: (n,) when they leave the window, later than can be written = never; None = none of them ever does.
     """
 
     columns: tuple[tuple[str, Column], ...]
     tuple_ids: NDArray[np.int64]
+    row_ids: NDArray[np.bytes_] | None
     leaves_us: NDArray[np.int64] | None
 
 
@@ -79,10 +84,7 @@ def read_part(number: int, body: bytes, reading: Reading) -> HistoryPart:
     except UNREADABLE as error:
         raise unreadable(error) from error
     _check_values(batch, reading)
-    ids = _ids_of(batch.column(1), len(reading.clause.sources))
-    times = batch.column(0).view(pa.int64()).to_numpy()
-    places = [times, *np.atleast_2d(ids)]
-    _check_order(places)
+    places = _places_of(batch, reading)
     kept = encode_batch(batch)
     if len(kept) > limits.HISTORY_PART_BYTES_MAX:
         raise BodyTooLargeError(
@@ -114,9 +116,12 @@ def page_rows(slices: Iterable[Slice], reading: Reading) -> PageRows:
         leaves = arrays[2].view(pa.int64()).fill_null(_NEVER_US).to_numpy(zero_copy_only=False)
     columns = tuple(
         (output.name, column_from_arrow(output.type, array))
-        for output, array in zip(reading.shape.outputs, arrays[len(ADDED) :], strict=True)
+        for output, array in zip(reading.shape.outputs, arrays[len(_DATED) :], strict=True)
     )
-    return PageRows(columns, _numbers(arrays[1], len(reading.clause.sources)), leaves)
+    if reading.shape.keys is not None:
+        digests = np.array(arrays[1].to_pylist(), dtype=f"S{2 * DIGEST_BYTES}")
+        return PageRows(columns, np.zeros(len(digests), dtype=np.int64), digests, leaves)
+    return PageRows(columns, _numbers(arrays[1], len(reading.clause.sources)), None, leaves)
 
 
 def _whole_batch(body: bytes, reading: Reading) -> pa.RecordBatch:
@@ -142,7 +147,8 @@ def _whole_batch(body: bytes, reading: Reading) -> pa.RecordBatch:
 
 
 def _columns(reading: Reading) -> list[tuple[str, ColumnType]]:
-    return [*ADDED, *((output.name, output.type) for output in reading.shape.outputs)]
+    added = _DATED if reading.selects_only else _NUMBERED
+    return [*added, *((output.name, output.type) for output in reading.shape.outputs)]
 
 
 def _check_columns(given: pa.Schema, reading: Reading) -> None:
@@ -158,8 +164,9 @@ def _check_columns(given: pa.Schema, reading: Reading) -> None:
     if len(found) > len(wanted):
         reason = f"expected no more columns, got {_shown(found[len(wanted) :])}"
         wrong.append((f"/columns/{len(wanted)}", reason))
+    first = wanted[0][0]
     raise InvalidFieldError(
-        "The columns are not those of the query: _time, _id, _x, then its outputs.", errors=wrong
+        f"The columns are not those of the query: {first}, _id, _x, then its outputs.", errors=wrong
     )
 
 
@@ -196,24 +203,57 @@ def _longest(texts: pa.StringArray) -> int:
     return pc.max(pc.binary_length(texts)).as_py() or 0
 
 
-def _ids_of(texts: pa.StringArray, sources: int) -> NDArray[np.int64]:
-    """Return ids as `_numbers` does. Raises InvalidFieldError where a text is not that many ids."""
-    pattern = f"^{_ONE_ID}(-{_ONE_ID}){{{sources - 1}}}$"
-    fits = pc.match_substring_regex(texts, pattern)
-    if not pc.all(fits, min_count=0).as_py():
-        row = pc.index(fits, value=False).as_py()
-        form = "a tuple id" if sources == 1 else f"{sources} tuple ids with - between them"
-        wrong = [("/columns/1", f"row {row}: expected {form}")]
-        raise InvalidFieldError("The part has an id that is none.", errors=wrong)
+def _places_of(batch: pa.RecordBatch, reading: Reading) -> list[NDArray[np.int64]]:
+    """Return where the rows of a part stand. Raises InvalidFieldError where they are not in order, or an id is none."""
+    firsts, texts = batch.column(0), batch.column(1)
+    ids: Sequence[NDArray[np.int64]] = ()
+    if reading.shape.keys is None:
+        ids = list(np.atleast_2d(_ids_of(texts, reading)))
+    else:
+        _check_ids(texts, _DIGEST, f"{2 * DIGEST_BYTES} hexadecimal digits")
+    if reading.selects_only:
+        places = [firsts.view(pa.int64()).to_numpy(), *ids]
+        _check_order(places)
+        return places
+    numbers: NDArray[np.int64] = firsts.to_numpy()
+    if len(numbers) and (numbers != np.arange(len(numbers)) + max(0, numbers.item(0))).any():
+        reason = "expected numbers that follow each other, from how many rows stand before the part"
+        raise InvalidFieldError(
+            "The rows of the part are not in order.", errors=[("/columns/0", reason)]
+        )
+    return [numbers]
+
+
+def _ids_of(texts: pa.StringArray, reading: Reading) -> NDArray[np.int64]:
+    """Return ids as `_numbers` does. Raises InvalidFieldError where a text is not as many ids as the query has sources.
+
+    The last one may lack after a LEFT JOIN.
+    """
+    sources = len(reading.clause.sources)
+    last = "" if reading.shape.left_join is None else "?"
+    others = f"(-{_ONE_ID}){{{sources - 2}}}-({_ONE_ID}){last}" if sources > 1 else ""
+    pattern = f"^{_ONE_ID}{others}$"
+    form = "a tuple id" if sources == 1 else f"{sources} tuple ids with - between them"
+    _check_ids(texts, pattern, form)
     return _numbers(texts, sources)
 
 
+def _check_ids(texts: pa.StringArray, pattern: str, form: str) -> None:
+    """Raise InvalidFieldError where a text does not match a pattern; `form` says which."""
+    fits = pc.match_substring_regex(texts, pattern)
+    if not pc.all(fits, min_count=0).as_py():
+        row = pc.index(fits, value=False).as_py()
+        wrong = [("/columns/1", f"row {row}: expected {form}")]
+        raise InvalidFieldError("The part has an id that is none.", errors=wrong)
+
+
 def _numbers(texts: pa.StringArray, sources: int) -> NDArray[np.int64]:
-    """Return the tuple ids that the texts hold: (n,), or (sources, n) where a row has several."""
+    """Return the tuple ids that the texts hold: (n,), or (sources, n) where a row has several; NO_PART for none."""
     if sources == 1:
         plain: NDArray[np.int64] = texts.cast(pa.int64()).to_numpy()
         return plain
-    parts = pc.split_pattern(texts, "-").flatten().cast(pa.int64()).to_numpy()
+    split = pc.split_pattern(texts, "-").flatten()
+    parts = pc.if_else(pc.equal(split, ""), str(NO_PART), split).cast(pa.int64()).to_numpy()
     return np.ascontiguousarray(parts.reshape(-1, sources).T)
 
 

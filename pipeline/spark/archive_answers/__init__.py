@@ -7,6 +7,7 @@ Read it in this order:
 - `live_batches`, `outage`: batches that the log still has, and tasks whose service is away;
 - `tuples`: the tuples of one stream up to a position;
 - `computation`: from the record of an archive answer to its rows;
+- `shaped_rows`: groups, order, DISTINCT, OFFSET and LIMIT;
 - `parts`: rows in order, cut into parts and sent;
 - `claim`: the archive answer that this process computes.
 """

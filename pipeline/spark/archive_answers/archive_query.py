@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from psoup.engine.errors import SqlError
+from psoup.engine.limits import TIMESTAMP_US_MAX
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.text.parser import parse
@@ -99,12 +102,31 @@ def windows_over(query: BoundQuery, stream: str) -> tuple[Window, ...]:
     )
 
 
-def span_of(windows: Sequence[Window], now_us: int) -> TimeSpan:
-    """Return the tuple times that any of the windows can show at `now_us`; none lies past `now_us`."""
+def span_of(windows: Sequence[Window], now_us: int, *, ahead: Sequence[Window] = ()) -> TimeSpan:
+    """Return the tuple times that any of the windows can show at `now_us`; none lies past `now_us`.
+
+    `ahead`: all windows of the query. Then also those that the windows show later, before everything that these show at
+    `now_us` has left; without an end where one of these leaves nothing behind.
+    """
     bounds = [window.bind(now_us) for window in windows]
     begins = [begin for begin, _ in bounds if begin is not None]
     ends = [now_us if end is None else min(end, now_us) for _, end in bounds]
+    if ahead:
+        left_us = max(_left_us(window, now_us) for window in ahead)
+        ends = [_bound_us(window, left_us) for window in windows]
     return TimeSpan(min(begins) if len(begins) == len(bounds) else None, max(ends))
+
+
+def _left_us(window: Window, now_us: int) -> int:
+    """Return the instant at which the last tuple has left that a window shows at `now_us`."""
+    left = window.leaves(np.array([now_us]))
+    return TIMESTAMP_US_MAX if left is None else min(int(left[0]), TIMESTAMP_US_MAX)
+
+
+def _bound_us(window: Window, instant_us: int) -> int:
+    """Return an instant, or the constant END of a window where that is earlier."""
+    end = window.end
+    return instant_us if end is None or end.moving else min(instant_us, end.us)
 
 
 def complete_from_us(

@@ -1,7 +1,8 @@
 """The computation of an archive answer: find the tuples, run the query in Spark SQL, send the rows."""
 
+import functools
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,7 +11,11 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 
 from psoup.client.calls import PsoupClient
+from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.time_literals import format_instant
+from psoup.engine.query.window import Window, windows_of
+from psoup.engine.shaping.found_rows import columns_read
+from psoup.engine.tuples.schema import StreamSchema
 from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers.archive_query import (
     ArchiveQuery,
@@ -18,7 +23,8 @@ from psoup.pipeline.spark.archive_answers.archive_query import (
     bound_query,
     windows_over,
 )
-from psoup.pipeline.spark.archive_answers.parts import SentParts, send_parts
+from psoup.pipeline.spark.archive_answers.parts import SentParts, dated_rows, send_parts
+from psoup.pipeline.spark.archive_answers.shaped_rows import ShapedAnswer
 from psoup.pipeline.spark.archive_answers.tuples import (
     StreamTuples,
     find_tuples,
@@ -28,6 +34,7 @@ from psoup.pipeline.spark.archive_answers.tuples import (
 )
 from psoup.pipeline.spark.launch.job_run import translated_spark_errors
 from psoup.pipeline.spark.options import Connection
+from psoup.pipeline.spark.sql.hits import hits_sql
 from psoup.pipeline.spark.sql.standing_query import spark_query
 from psoup.pipeline.spark.sql.terms import name_sql
 
@@ -51,10 +58,17 @@ class ArchivePaths:
 
 @dataclass(frozen=True, slots=True)
 class SentAnswer:
-    """An answer whose parts are all sent. `complete_from` None: it is complete."""
+    """An answer whose parts are all sent.
+
+    Attributes:
+        parts: how many.
+        complete_from: None: it is complete.
+        overflowed: aggregates that are NULL somewhere because they overflow.
+    """
 
     parts: SentParts
     complete_from: str | None
+    overflowed: Sequence[str] = ()
 
 
 def compute_answer(
@@ -123,22 +137,67 @@ def _compute(
         part_complete_from_us(archive_query, stream, windows[stream.name]) for stream in streams
     ]
     latest_us = max((bound_us for bound_us in bounds_us if bound_us is not None), default=None)
+    ahead: Sequence[Window] = ()
+    if query.shape.keys is not None or query.shape.looks_past_hits:
+        # What is to come decides when a row or a group changes.
+        ahead = windows_of(query.window, query.ranges, len(query.clause.sources))
     rows = {
-        stream.name: rows_of(spark, connection, archive_query, stream, windows[stream.name])
+        stream.name: rows_of(
+            spark,
+            connection,
+            archive_query,
+            stream,
+            windows[stream.name],
+            ahead=ahead,
+        )
         for stream in streams
     }
+    send = functools.partial(
+        send_parts,
+        connection=connection,
+        history_id=archive_query.history_id,
+        worker=worker,
+    )
+    complete_from = None if latest_us is None else _written(latest_us)
     with _views(rows) as tables:
-        translated = spark_query(
-            archive_query.sql, schemas, now_us=archive_query.now_us, tables=tables, in_buckets=True
-        )
-        sent = send_parts(
-            spark.sql(translated.rows),
-            translated.outputs,
-            connection=connection,
-            history_id=archive_query.history_id,
-            worker=worker,
-        )
-    return SentAnswer(sent, None if latest_us is None else _written(latest_us))
+        if query.shape.selects_only:
+            translated = spark_query(
+                archive_query.sql,
+                schemas,
+                now_us=archive_query.now_us,
+                tables=tables,
+                in_buckets=True,
+            )
+            answer = dated_rows(spark.sql(translated.rows), translated.outputs)
+            return SentAnswer(send(answer), complete_from)
+        shaped = _shaped(spark, archive_query, query, schemas, tables)
+        return SentAnswer(send(shaped.rows), complete_from, shaped.overflowed)
+
+
+def _shaped(
+    spark: SparkSession,
+    archive_query: ArchiveQuery,
+    query: BoundQuery,
+    schemas: Sequence[StreamSchema],
+    tables: Mapping[str, str],
+) -> ShapedAnswer:
+    """Return the answer of a query that groups, orders or limits rows, planned."""
+    shape = query.shape
+    hits = hits_sql(
+        archive_query.sql,
+        schemas,
+        now_us=archive_query.now_us,
+        read=columns_read(shape),
+        is_ahead=shape.keys is not None,
+        tables=tables,
+    )
+    return ShapedAnswer(
+        spark,
+        spark.sql(hits),
+        shape,
+        sources=len(query.clause.sources),
+        now_us=query.window.rounded(archive_query.now_us),
+    )
 
 
 def _written(us: int) -> str:

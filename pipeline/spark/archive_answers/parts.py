@@ -1,6 +1,7 @@
 """The rows of an answer, sorted, cut into parts and sent by tasks.
 
 The order is total: by the time of a row's earliest tuple, then by its tuple ids as numbers, which no two rows share.
+Where the query groups, orders or limits rows, it is that of the bytes of their places.
 `repartitionByRange` gives each partition the rows between two bounds, and each partition is sorted. So the rows of
 partition p come before those of p + 1, and the bounds alone decide the rows of a partition and their order. Spark
 samples the bounds once for a persisted DataFrame, so the same DataFrame is counted first and sent then. Parts are cut
@@ -11,6 +12,9 @@ Parts are numbered from 0 without a gap, and the number of parts of a partition 
 partitions are cut twice: once to count parts, then to send them, each from the number where the one before ends. An
 answer that is too large is refused before anything is sent: by its rows while they are computed, by its bytes when
 they are counted.
+
+Rows that have places are numbered over all partitions, from 0 on, and OFFSET and LIMIT are ranges of these numbers. So
+the rows of partitions are counted before they are cut.
 """
 
 import itertools
@@ -33,7 +37,8 @@ from psoup.pipeline.spark.archive_answers.live_batches import Work
 from psoup.pipeline.spark.archive_answers.outage import task_client
 from psoup.pipeline.spark.options import Compression, Connection
 from psoup.pipeline.spark.packing import packed
-from psoup.pipeline.spark.sql.standing_query import ID, LEAVES
+from psoup.pipeline.spark.sql.sources import ID
+from psoup.pipeline.spark.sql.standing_query import LEAVES
 from psoup.pipeline.spark.staging import compressed
 
 PARTITION_ROWS: Final = 200_000
@@ -42,7 +47,9 @@ PART_BYTES_MAX: Final = 8 << 20
 """Size of one part in memory: half of the limit of a request."""
 PART_ROWS_MAX: Final = 100_000
 TIME: Final = "_time"
-"""Column of a part, before `_id` and `_x`: the time of the row's earliest tuple."""
+"""First column of a part, before `_id` and `_x`: the time of the row's earliest tuple."""
+ROW: Final = "_row"
+"""In its place where rows have places: how many rows of the answer stand before the row."""
 _RECEIPT: Final = "partition int, parts int, rows bigint, bytes bigint"
 _RECEIPT_ARROW: Final = pa.schema(
     [
@@ -67,16 +74,88 @@ class SentParts:
     rows: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRows:
+    """The rows of an answer in Spark, in any order.
+
+    Attributes:
+        frame: the rows.
+        order: columns that sort them.
+        shown: SELECT of the columns of a part, but for ROW.
+        outputs: name and type of each output.
+        has_places: whether rows are numbered.
+        offset, limit: which of them the answer has; `limit` None: all behind `offset`.
+    """
+
+    frame: DataFrame
+    order: Sequence[str]
+    shown: Sequence[str]
+    outputs: Sequence[tuple[str, ColumnType]]
+    has_places: bool = False
+    offset: int = 0
+    limit: int | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns of a part. An output may have the name of one of the first three."""
+        named = [(name, ARROW_TYPES[kind]) for name, kind in self.outputs]
+        first = (ROW, pa.int64()) if self.has_places else (TIME, _INSTANT)
+        return pa.schema([first, (ID, pa.string()), (LEAVES, _INSTANT), *named])
+
+    def numbers(self, count: int) -> range:
+        """Return the numbers of the answer's rows, out of `count` rows."""
+        past = count if self.limit is None else self.offset + self.limit
+        return range(count)[self.offset : past]
+
+
+def dated_rows(frame: DataFrame, outputs: Sequence[tuple[str, ColumnType]]) -> AnswerRows:
+    """Return the rows of `standing_query.SparkQuery.rows`, which are in order of time and ids."""
+    ids = "concat_ws('-', CAST(ids AS ARRAY<STRING>)) AS id"
+    leaves = f"CASE WHEN leaves <= {_LAST_INSTANT} THEN leaves END AS leaves"
+    listed = [f"c{i}" for i in range(len(outputs))]
+    return AnswerRows(
+        frame=frame,
+        order=("time", "ids"),
+        shown=("time", ids, leaves, *listed),
+        outputs=outputs,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbering:
+    """Numbers of rows: those of the first row of each partition, and those that the answer has."""
+
+    firsts: Mapping[int, int]
+    shown: range
+
+    def numbered(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a partition that the answer has, behind their numbers in the answer."""
+        number = self.firsts[_partition()]
+        for batch in batches:
+            begin = max(self.shown.start - number, 0)
+            past = min(self.shown.stop - number, batch.num_rows)
+            if begin < past:
+                first = number + begin - self.shown.start
+                numbers = pa.array(range(first, first + past - begin), pa.int64())
+                rows = batch.slice(begin, past - begin)
+                names = [ROW, *batch.schema.names]
+                yield pa.RecordBatch.from_arrays([numbers, *rows.columns], names=names)
+            number += batch.num_rows
+
+
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """How a partition is cut: the columns of a part, and its largest size."""
+    """How a partition is cut: the columns of a part, and its largest size; and how rows are numbered."""
 
     schema: pa.Schema
     nbytes_max: int
     rows_max: int
+    numbering: _Numbering | None = None
 
     def parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition in parts, which are the same at every call."""
+        if self.numbering is not None:
+            batches = self.numbering.numbered(batches)
         for part in packed(batches, nbytes_max=self.nbytes_max, rows_max=self.rows_max):
             arrays = [
                 column.cast(field.type)
@@ -125,8 +204,7 @@ class _Sending:
 
 
 def send_parts(
-    rows: DataFrame,
-    outputs: Sequence[tuple[str, ColumnType]],
+    answer: AnswerRows,
     *,
     connection: Connection,
     history_id: str,
@@ -135,8 +213,7 @@ def send_parts(
     """Sort the rows of an answer, send them in parts, and return the number of parts and rows.
 
     Args:
-        rows: those of `standing_query.SparkQuery.rows`, in any order.
-        outputs: name and type of each output column.
+        answer: its rows.
         connection: options of the tasks' clients.
         history_id: handle of the archive answer.
         worker: name under which it was claimed.
@@ -145,20 +222,27 @@ def send_parts(
         ArchiveAnswerRefusedError: the answer is too large.
         PySparkException: a Spark job failed.
 
-    Cost: the rows are computed once, and stay on the executors' disks until they are sent.
+    Cost: the rows are computed once, and stay on the executors' disks until they are sent. With LIMIT these are all
+        rows, unless it is so small that the frame has no others.
     """
-    cutting = _Cut(_schema_of(outputs), PART_BYTES_MAX, PART_ROWS_MAX)
-    send = _Sending(cutting, connection, history_id, worker)
-    with _persisted(_bounded(rows, limits.HISTORY_ROWS_MAX)) as kept:
-        count = _counted(kept, limits.HISTORY_ROWS_MAX)
-        partitions = max(1, -(-count // PARTITION_ROWS))
-        with _persisted(_in_order(kept, partitions, len(outputs))) as ordered:
+    most = limits.HISTORY_ROWS_MAX
+    is_cut = answer.limit is not None
+    with _persisted(answer.frame if is_cut else _bounded(answer.frame, most)) as kept:
+        every = kept.count() if is_cut else _counted(kept, most)
+        shown = answer.numbers(every)
+        if len(shown) > most:
+            raise ArchiveAnswerRefusedError(_too_large(f"more than {most:,} rows"))
+        partitions = max(1, -(-every // PARTITION_ROWS))
+        with _persisted(_in_order(answer, kept, partitions)) as ordered:
+            numbering = _Numbering(_firsts(ordered), shown) if answer.has_places else None
+            cutting = _Cut(answer.schema, PART_BYTES_MAX, PART_ROWS_MAX, numbering)
+            send = _Sending(cutting, connection, history_id, worker)
             sent = _count_and_send(ordered, cutting, send)
-    if sum(receipt.rows for receipt in sent) != count:
+    if sum(receipt.rows for receipt in sent) != len(shown):
         raise JobFailedError(
-            f"The tasks sent other rows than the {count} of the answer: Spark computed them twice, differently."
+            f"The tasks sent other rows than the {len(shown)} of the answer: Spark computed them twice, differently."
         )
-    return SentParts(sum(receipt.parts for receipt in sent), count)
+    return SentParts(sum(receipt.parts for receipt in sent), len(shown))
 
 
 def _bounded(rows: DataFrame, most: int) -> DataFrame:
@@ -195,20 +279,23 @@ def _count_and_send(ordered: DataFrame, cutting: _Cut, send: _Sending) -> list[_
     return _receipts(ordered, send.from_numbers(numbers))
 
 
-def _in_order(rows: DataFrame, partitions: int, outputs: int) -> DataFrame:
-    """Return the rows in sorted partitions: time, ids as a text, instant of leaving, outputs."""
-    order = ("time", "ids")
+def _in_order(answer: AnswerRows, rows: DataFrame, partitions: int) -> DataFrame:
+    """Return the rows of an answer in sorted partitions, with what a part has of them."""
+    order = answer.order
     spread = rows.repartitionByRange(partitions, *order) if partitions > 1 else rows.coalesce(1)
-    ids = "concat_ws('-', CAST(ids AS ARRAY<STRING>)) AS id"
-    leaves = f"CASE WHEN leaves <= {_LAST_INSTANT} THEN leaves END AS leaves"
-    listed = [f"c{i}" for i in range(outputs)]
-    return spread.sortWithinPartitions(*order).selectExpr("time", ids, leaves, *listed)
+    return spread.sortWithinPartitions(*order).selectExpr(*answer.shown)
 
 
-def _schema_of(outputs: Sequence[tuple[str, ColumnType]]) -> pa.Schema:
-    """Return the columns of a part. An output may have the name of one of the first three."""
-    named = [(name, ARROW_TYPES[kind]) for name, kind in outputs]
-    return pa.schema([(TIME, _INSTANT), (ID, pa.string()), (LEAVES, _INSTANT), *named])
+def _firsts(ordered: DataFrame) -> Mapping[int, int]:
+    """Return the number of the first row of each partition."""
+    counted = _receipts(ordered, _counting_rows)
+    firsts = itertools.accumulate((receipt.rows for receipt in counted), initial=0)
+    return {receipt.partition: first for receipt, first in zip(counted, firsts, strict=False)}
+
+
+def _counting_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield how many rows a partition has."""
+    yield _receipt([sum(batch.num_rows for batch in batches)], 0)
 
 
 def _counting(cutting: _Cut) -> Work:

@@ -36,7 +36,7 @@ from psoup.pipeline.spark.archive_answers.archive_query import (
 from psoup.pipeline.spark.archive_answers.live_batches import live_rows
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.read.arrivals import ListedBatch
-from psoup.pipeline.spark.sql.standing_query import ARRIVAL
+from psoup.pipeline.spark.sql.sources import ARRIVAL
 from psoup.pipeline.spark.transforms.mapping import selected
 
 BEHIND_S_MAX: Final = 20.0
@@ -136,9 +136,15 @@ def rows_of(
     archive_query: ArchiveQuery,
     tuples: StreamTuples,
     windows: Sequence[Window],
+    *,
+    ahead: Sequence[Window] = (),
 ) -> DataFrame:
-    """Return the tuples that these windows can show: `_id`, `_seq`, `_arrival`, then the columns of the stream."""
-    schema, span = tuples.schema, span_of(windows, archive_query.now_us)
+    """Return the tuples that these windows can show: `_id`, `_seq`, `_arrival`, then the columns of the stream.
+
+    `ahead`: those as well that they show later (`span_of`).
+    """
+    schema = tuples.schema
+    span = span_of(windows, archive_query.now_us, ahead=ahead)
     rows = live_rows(
         spark,
         connection,

@@ -186,6 +186,7 @@ class _Worker:
             parts=sent.parts.parts,
             rows=sent.parts.rows,
             complete_from=sent.complete_from,
+            overflowed=sent.overflowed,
         )
         return sent
 

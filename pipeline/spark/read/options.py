@@ -21,7 +21,9 @@ _OF_STREAMS: Final = (
     "lossKnownThrough",
     "allColumns",
 )
-_OF_ANSWERS: Final = ("query", "sql", "params", "meta", "now", "minSeq", "pageRows", "pushdown")
+_OF_ANSWERS: Final = (
+    *("query", "sql", "params", "meta", "now", "minSeq", "history", "pageRows", "pushdown"),
+)
 _PARAMS: Final = '.option("params", \'{"min": 40}\')'
 
 
@@ -35,6 +37,7 @@ class AnswerOptions:
         meta: whether `_id` and `_x` are read as well.
         now: the instant to answer for; None: NOW.
         min_seq: the earliest position to answer for; None: the applied one.
+        history: whether to wait for the answer that a job computes, where the window reaches past memory.
         page_rows: rows of a page; a task reads one page.
         pushdown: whether Spark's filters become part of the query.
     """
@@ -46,13 +49,19 @@ class AnswerOptions:
     meta: bool = False
     now: str | None = None
     min_seq: int | None = None
+    history: bool = False
     page_rows: int = PAGE_ROWS_MAX
     pushdown: bool = False
 
     @property
     def parameters(self) -> dict[str, str | int]:
         """Return the parameters of the invocation."""
-        given = {"now": self.now, "min_seq": self.min_seq, "meta": None if self.meta else 0}
+        given: dict[str, str | int | None] = {
+            "now": self.now,
+            "min_seq": self.min_seq,
+            "meta": None if self.meta else 0,
+        }
+        given["history"] = "true" if self.history else None
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -121,6 +130,7 @@ def answer_options(given: Mapping[str, str]) -> AnswerOptions:
         meta=options.truth("meta"),
         now=options.text("now"),
         min_seq=options.number("minSeq", least=0),
+        history=options.truth("history"),
         page_rows=page_rows,
         pushdown=options.truth("pushdown"),
     )

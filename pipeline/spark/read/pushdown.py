@@ -6,6 +6,9 @@ filter for which it had to cast the column. Not pushed are: NaN and infinities, 
 with a DOUBLE zero, which Spark looks up by its sign; texts with NUL, which no query can hold; times outside the years
 1 to 9999.
 
+A filter of a group's key is a filter of its rows; filters of other outputs of groups are Spark's, and all where LIMIT,
+OFFSET, row windows or LEFT JOIN would find other rows.
+
 Conjuncts are inserted at the positions of the syntax tree, never by a search in the text.
 """
 
@@ -85,7 +88,7 @@ def push(
     """
     try:
         syntax = parse(canonical)
-        shown = {} if _shapes_rows(syntax) else plain_columns(syntax, columns)
+        shown = _filterable(syntax, plain_columns(syntax, columns))
     except Refused:  # a dialect that is newer than ours
         return canonical, list(filters)
     text, conjuncts, left = canonical, list[sql.Expression](), list[Filter]()
@@ -117,11 +120,26 @@ def plain_columns(
     return found
 
 
-def _shapes_rows(syntax: QuerySyntax) -> bool:
-    """Return whether the query does more with its hits than SELECT and DISTINCT do."""
+def _filterable(
+    syntax: QuerySyntax, shown: Mapping[str, sql.ColumnRef]
+) -> Mapping[str, sql.ColumnRef]:
+    """Return the columns of which a filter means the same before the query shapes its rows as behind that.
+
+    Of groups these are their keys; none where LIMIT, OFFSET, a row window or LEFT JOIN would find other rows.
+    """
+    shape = syntax.shape
+    if shape.limit is not None or shape.offset:
+        return {}
     if any(one.rows is not None or one.left for one in syntax.sources):
-        return True
-    return syntax.shape.span is not None or any(map(aggregates_in, shown_expressions(syntax)))
+        return {}
+    if not shape.keys and not any(map(aggregates_in, shown_expressions(syntax))):
+        return shown
+    keys = {
+        (key.qualifier.text if key.qualifier else "", key.name.text)
+        for key in shape.keys
+        if isinstance(key, ColumnSyntax)
+    }
+    return {name: ref for name, ref in shown.items() if (ref.alias, ref.name) in keys}
 
 
 def expression_of(one: Filter, columns: Mapping[str, sql.ColumnRef]) -> sql.Expression | None:
@@ -153,7 +171,8 @@ def with_conjuncts(text: str, conjuncts: Sequence[sql.Expression]) -> str:
         condition = f"({text[own.start : own.past]}) AND {added}"
         before, behind = text[: own.start], text[own.past :]
     else:
-        at = len(text) if syntax.window is None else syntax.window.span.start
+        follows = [syntax.shape.span, None if syntax.window is None else syntax.window.span]
+        at = min([span.start for span in follows if span is not None], default=len(text))
         condition = f"WHERE {added}"
         before, behind = text[:at].rstrip() + " ", text[at:] and " " + text[at:]
     narrowed = f"{before}{condition}{behind}"

@@ -4,6 +4,7 @@ Spark plans a read in one process and runs it in others, each with a copy of the
 its task needs.
 """
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from typing_extensions import override
 
 from psoup.client.calls import JsonObject, PsoupClient, RetryPolicy
 from psoup.client.errors import ServiceProblem
+from psoup.engine import limits
 from psoup.engine.query.parameters import Parameters
 from psoup.pipeline.errors import ReadRefusedError
 from psoup.pipeline.spark.options import Connection
@@ -176,7 +178,7 @@ class PushingReader(PsoupReader):
 
 def pages_of(service: PsoupClient, query_id: str, options: AnswerOptions) -> list[PagePartition]:
     """Return the pages of the query's answer, at present or at the instant in the options."""
-    answer = service.answer_pages(query_id, limit=options.page_rows, **options.parameters)
+    answer = _answered(service, query_id, options)
     left = int(answer["count"])
     what = f"The answer of query {query_id} at position {answer['seq']}, NOW {answer['now']},"
     found = []
@@ -185,6 +187,24 @@ def pages_of(service: PsoupClient, query_id: str, options: AnswerOptions) -> lis
         found.append(PagePartition(address, rows, what))
         left -= rows
     return found
+
+
+def _answered(service: PsoupClient, query_id: str, options: AnswerOptions) -> JsonObject:
+    """Return the envelope of the query's answer with its pages; waits for a job that computes it.
+
+    Raises ReadRefusedError if none has after HISTORY_LIFE_S, when the service forgets what nobody computes.
+    """
+    pause, answer = threading.Event(), {}
+    for _ in range(limits.HISTORY_LIFE_S // limits.HISTORY_POLL_S):
+        answer = service.answer_pages(query_id, limit=options.page_rows, **options.parameters)
+        if "pages" in answer:
+            return answer
+        pause.wait(limits.HISTORY_POLL_S)
+    raise ReadRefusedError(
+        f"No job has computed the answer of query {query_id} past memory within {limits.HISTORY_LIFE_S} s: it is"
+        f" {answer['history']['state']}. Start one (psoup pipeline history --archive DIR), or read without the option"
+        " 'history'."
+    )
 
 
 def _described(service: PsoupClient, options: AnswerOptions) -> JsonObject:

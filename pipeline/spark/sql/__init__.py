@@ -4,5 +4,7 @@ Read it in this order:
 
 - `expressions`: expressions, translated from the syntax of the text;
 - `buckets`: time-band joins with additional equalities;
-- `standing_query`: the whole query.
+- `sources`: FROM, with its windows and joins, and WHERE;
+- `standing_query`: the whole query, where it does no more than select;
+- `left_joined`, `hits`: the rows that any other query groups, orders or limits.
 """

@@ -73,7 +73,7 @@ def time_buckets(
         if isinstance(factor, EquiFactor):
             (left,), (right,) = sources_of(factor.left), sources_of(factor.right)
             _hold(together, left, right)
-    prefix = _free_prefix(schemas)
+    prefix = free_prefix("_bucket", schemas)
     repeated: set[int] = set()  # whose tuples stand more than once; twice over, pairs would too
     found: list[TimeBuckets] = []
     for factor in clause.factors:
@@ -114,9 +114,8 @@ def _hold(together: dict[int, int], left: int, right: int) -> None:
             together[source] = number
 
 
-def _free_prefix(schemas: Collection[StreamSchema]) -> str:
-    """Return a prefix with which no name of these columns begins."""
-    prefix = "_bucket"
+def free_prefix(prefix: str, schemas: Collection[StreamSchema]) -> str:
+    """Return a prefix with which no name of these columns begins: the given one, or a longer one."""
     names = [column.name for schema in schemas for column in schema.columns]
     while any(name.startswith(prefix) for name in names):
         prefix += "_"

@@ -35,30 +35,22 @@ from typing import TYPE_CHECKING, Final
 
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.rows_alone import check_rows_alone
-from psoup.engine.query.bind.scope import Scope
 from psoup.engine.query.hops import Hops
 from psoup.engine.query.text.parser import parse
-from psoup.engine.query.text.syntax import (
-    BoundSyntax,
-    ColumnSyntax,
-    ExpressionSyntax,
-    OutputSyntax,
-    QuerySyntax,
-    SourceSyntax,
-    StarSyntax,
-)
-from psoup.engine.query.time_literals import format_instant
+from psoup.engine.query.text.syntax import OutputSyntax, StarSyntax
 from psoup.engine.query.values.expression import ColumnRef
 from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
-from psoup.pipeline.spark.sql.buckets import time_buckets
-from psoup.pipeline.spark.sql.expressions import expression_sql
-from psoup.pipeline.spark.sql.terms import instant_sql, interval_sql, name_sql
+from psoup.pipeline.spark.sql.sources import (
+    ID,
+    JoinedSources,
+    joined_sources,
+    least_sql,
+)
+from psoup.pipeline.spark.sql.terms import interval_sql, name_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ID: Final = "_id"
-ARRIVAL: Final = "_arrival"
 LEAVES: Final = "_x"
 
 SETTINGS: Final[Mapping[str, str]] = {
@@ -140,141 +132,39 @@ def spark_query(
         remedy="translate SELECT ... FROM ... WHERE alone, and aggregate its rows in Spark",
     )
     syntax = parse(text)
-    scope = Scope(syntax.sources, streams)
-    given = tables or {}
-    now = f"TIMESTAMP '{format_instant(bound.window.rounded(now_us))}'"
-    hops = bound.window.hops
-    buckets = time_buckets(bound.clause, schemas) if in_buckets else ()
-    sources = [
-        _Source(
-            name_sql(name),
-            given.get(schema.name, name_sql(schema.name)),
-            name_sql(schema.time or ARRIVAL),
-            _window(one, syntax, now),
-            [column for bucket in buckets for column in bucket.columns_of(place)],
-        )
-        for place, (name, one, schema) in enumerate(
-            zip(scope.names, syntax.sources, scope.schemas, strict=True)
-        )
-    ]
+    joined = joined_sources(
+        syntax, bound, schemas, now_us=now_us, tables=tables, in_buckets=in_buckets
+    )
     named = bound.shape.outputs
-    shown = [sql for entry in syntax.outputs for sql in _shown(entry, scope, sources)]
+    shown = [sql for entry in syntax.outputs for sql in _shown(entry, joined)]
     listed = [f"{sql} AS c{i}" for i, (sql, _) in enumerate(zip(shown, named, strict=True))]
-    ids = _ids(sources, hops)
-    parts = ["SELECT", ", ".join([*ids, *listed]), "FROM", _from(syntax, scope, sources)]
-    names = [source.name for source in sources]
-    wanted = [bucket.condition(names) for bucket in buckets]
-    if syntax.where is not None:
-        wanted.append(f"({_sql(syntax.where, scope, sources)})")
-    if wanted:
-        parts += ["WHERE", " AND ".join(wanted)]
-    rows = " ".join(parts)
+    rows = f"SELECT {', '.join([*_ids(joined, bound.window.hops), *listed])} {joined.sql}"
     if syntax.distinct:
         rows = _distinct(rows, len(named))
     return SparkQuery(rows, tuple((output.name, output.type) for output in named))
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """A window: both ends as SQL, END at most NOW, and how far BEGIN lies back if it moves with NOW."""
-
-    begin: str | None
-    ends: tuple[str, ...]
-    reach_us: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """One entry of FROM: its name, table and time column, as SQL; and its window.
-
-    `added` are columns besides those of its table.
-    """
-
-    name: str
-    table: str
-    time: str
-    window: _Window
-    added: Sequence[str]
-
-    @property
-    def sql(self) -> str:
-        """Return the condition that a tuple lies inside the window."""
-        window, time = self.window, self.time
-        conditions = [f"{time} <= {end}" for end in dict.fromkeys(window.ends)]
-        conditions += [] if window.begin is None else [f"{time} >= {window.begin}"]
-        columns = ", ".join(["*", *self.added])
-        kept = " ".join(["SELECT", columns, "FROM", self.table, "WHERE", " AND ".join(conditions)])
-        return f"({kept}) AS {self.name}"
-
-
-def _window(source: SourceSyntax, syntax: QuerySyntax, now: str) -> _Window:
-    """Return the window of one source: its own, else that of the query; it ends at NOW at the latest."""
-    if source.range is not None:
-        return _Window(f"{now} - {interval_sql(source.range.us)}", (now,), source.range.us)
-    if syntax.window is None:
-        return _Window(None, (now,))
-    begin, end = syntax.window.begin, syntax.window.end
-    reach_us = begin.offset_us if begin.constant is None else None
-    return _Window(_bound(begin, now), (now, _bound(end, now)), reach_us)
-
-
-def _bound(syntax: BoundSyntax, now: str) -> str:
-    if syntax.constant is not None:
-        return instant_sql(syntax.constant.value)
-    return f"{now} - {interval_sql(syntax.offset_us)}" if syntax.offset_us else now
-
-
-def _ids(sources: Sequence[_Source], hops: Hops | None) -> list[str]:
+def _ids(joined: JoinedSources, hops: Hops | None) -> list[str]:
     """Return the columns of a row besides its outputs: time, ids, and when it leaves, a hop where NOW hops."""
-    times = [f"{source.name}.{source.time}" for source in sources]
     leaving = [
         f"{time} + {interval_sql(source.window.reach_us + 1)}"
-        for time, source in zip(times, sources, strict=True)
+        for time, source in zip(joined.times, joined.sources, strict=True)
         if source.window.reach_us is not None
     ]
-    ids = ", ".join(f"{source.name}.{name_sql(ID)}" for source in sources)
-    leaves = _least(leaving) if leaving else "CAST(NULL AS TIMESTAMP)"
+    leaves = least_sql(leaving) if leaving else "CAST(NULL AS TIMESTAMP)"
     if leaving and hops is not None:
         us = f"unix_micros({leaves})"
         leaves = f"timestamp_micros({us} + pmod({hops.align_us} - {us}, {hops.every_us}))"
-    return [f"{_least(times)} AS time", f"array({ids}) AS ids", f"{leaves} AS leaves"]
+    ids = ", ".join(joined.ids)
+    return [f"{least_sql(joined.times)} AS time", f"array({ids}) AS ids", f"{leaves} AS leaves"]
 
 
-def _least(terms: Sequence[str]) -> str:
-    return terms[0] if len(terms) == 1 else f"least({', '.join(terms)})"
-
-
-def _shown(entry: OutputSyntax, scope: Scope, sources: Sequence[_Source]) -> list[str]:
+def _shown(entry: OutputSyntax, joined: JoinedSources) -> list[str]:
     """Return the output columns of one entry of the select list: several for a `*`."""
     if not isinstance(entry.what, StarSyntax):
-        return [_sql(entry.what, scope, sources)]
-    starred = [one.expression for one in scope.all_columns(entry.what.qualifier)]
-    columns = [one for one in starred if isinstance(one, ColumnRef)]  # which all of them are
-    return [f"{sources[ref.source].name}.{name_sql(ref.name)}" for ref in columns]
-
-
-def _from(syntax: QuerySyntax, scope: Scope, sources: Sequence[_Source]) -> str:
-    text = sources[0].sql
-    for place, source in enumerate(sources[1:], start=1):
-        on = syntax.sources[place].on
-        if on is None:
-            text += f" CROSS JOIN {source.sql}"
-        else:
-            text += f" JOIN {source.sql} ON {_sql(on, scope, sources, past=place + 1)}"
-    return text
-
-
-def _sql(
-    syntax: ExpressionSyntax, scope: Scope, sources: Sequence[_Source], *, past: int | None = None
-) -> str:
-    """Return an expression over all sources, or over the first `past`; a bare NULL is a BOOLEAN."""
-    find = scope.column if past is None else scope.columns_up_to(past)
-
-    def lookup(column: ColumnSyntax) -> tuple[str, ColumnRef]:
-        ref = find(column)
-        return sources[ref.source].name, ref
-
-    return expression_sql(syntax, lookup).beside(None)
+        return [joined.expression(entry.what)]
+    starred = [one.expression for one in joined.scope.all_columns(entry.what.qualifier)]
+    return [joined.column(one) for one in starred if isinstance(one, ColumnRef)]  # all of them are
 
 
 def _distinct(rows: str, count: int) -> str:

@@ -25,7 +25,7 @@ KEYS = {"key": ColumnRef(0, "key", Type.STRING), "number": ColumnRef(0, "number"
 
 
 def grouping_of(kind, *keys):
-    """Return every aggregate of a type that has states, one of them with a FILTER."""
+    """Return every aggregate of a type, some of DISTINCT values, one of them with a FILTER."""
     calls = [
         call_of(Function.COUNT, None),
         *(call_of(function, kind) for function in functions_of(kind)),
@@ -33,9 +33,12 @@ def grouping_of(kind, *keys):
     passes = Compare(CompareOp.GE, ColumnRef(0, "number", Type.INT64), Constant(2, Type.INT64))
     last = calls[-1]
     calls.append(AggregateCall(last.function, last.arguments, False, passes, last.type))
-    return Grouping(
-        [KEYS[key] for key in keys], [call for call in calls if Grouping([], [call]).mergeable]
-    )
+    calls += [
+        call_of(function, kind, distinct=True)
+        for function in (Function.COUNT, Function.SUM, Function.AVG)
+        if function is Function.COUNT or function in functions_of(kind)
+    ]
+    return Grouping([KEYS[key] for key in keys], calls)
 
 
 def drawn(kind, seed):
@@ -153,7 +156,7 @@ def test_states_that_several_calls_share_are_kept_once():
         (Function.SUM, False, True),
     ],
 )
-def test_calls_that_need_every_value_have_no_partials(function, distinct, expected):
+def test_partials_of_calls_that_need_every_value_are_not_kept(function, distinct, expected):
     """Quantiles and distinct values are computed anew; the least of distinct values is the least of all."""
     grouping = Grouping([], [call_of(function, Type.FLOAT64, distinct=distinct)])
     assert expected is grouping.mergeable

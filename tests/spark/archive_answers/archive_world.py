@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from psoup.pipeline.spark.jobs.history import ArchiveAnswerProgress
     from psoup.pipeline.spark.launch.job_run import JobEnd
 
+PARAMETERS = {"least": -1.0}
+"""Values of the parameters that queries may have."""
 SHOWN = 7
 """Rows of a page: no answer fits into one."""
 
@@ -60,7 +62,8 @@ class Pair:
 
     def register(self, sql: str) -> None:
         """Register a query in both."""
-        both = [one.register(sql)["id"] for one in (self.short, self.long)]
+        params = {name: value for name, value in PARAMETERS.items() if f":{name}" in sql}
+        both = [one.register(sql, params=params)["id"] for one in (self.short, self.long)]
         self.handles[sql] = (both[0], both[1])
 
     def ask(self, sql: str, **parameters: str | int) -> dict[str, Any]:
@@ -84,11 +87,15 @@ class Answer:
     now: str
     window: Mapping[str, Any]
     complete_from: str | None
+    warnings: Sequence[Mapping[str, str]]
 
 
 def _answer(service: PsoupClient, handle: str, parameters: Mapping[str, str | int]) -> Answer:
     pages = [json_object(page) for page in service.pages(handle, **{"limit": SHOWN, **parameters})]
-    alike = [{name: page[name] for name in ENVELOPE} for page in pages]
+    alike = [
+        {name: page[name] for name in ENVELOPE} | {"warnings": page.get("warnings", [])}
+        for page in pages
+    ]
     assert all(one == alike[0] for one in alike)
     return Answer([row for page in pages for row in page["rows"]], **alike[0])
 

@@ -12,6 +12,7 @@ from psoup.pipeline.spark.sql.standing_query import agreeing
 
 TO: dict[str, Any] = {"connection": None, "history_id": "h_1", "worker": "nobody"}
 """Nowhere: nothing is sent."""
+NUMBER = [("n", ColumnType.INT64)]
 
 
 def rows_of(spark, table, *, output="id"):
@@ -26,7 +27,7 @@ def test_answer_with_too_many_rows_is_refused(spark, monkeypatch):
     for partitions in (1, 2, 100):
         rows = rows_of(spark, f"range(0, 100, 1, {partitions})")
         with pytest.raises(ArchiveAnswerRefusedError, match=r"more than 99 rows.*narrower window"):
-            parts.send_parts(rows, [("n", ColumnType.INT64)], **TO)
+            parts.send_parts(parts.dated_rows(rows, NUMBER), **TO)
 
 
 @pytest.mark.parametrize("partition_rows", [50, parts.PARTITION_ROWS], ids=["several", "one"])
@@ -36,14 +37,14 @@ def test_answer_with_too_many_bytes_is_refused(spark, monkeypatch, partition_row
     monkeypatch.setattr(parts, "PARTITION_ROWS", partition_rows)
     rows = rows_of(spark, "range(200)", output="repeat('x', 8192)")
     with pytest.raises(ArchiveAnswerRefusedError, match=r"2 MiB, more than 1 MiB.*narrower window"):
-        parts.send_parts(rows, [("text", ColumnType.STRING)], **TO)
+        parts.send_parts(parts.dated_rows(rows, [("text", ColumnType.STRING)]), **TO)
 
 
 def test_rows_past_the_limit_are_not_made(spark, monkeypatch):
     """Nor the rest of an answer that would take days."""
     monkeypatch.setattr(limits, "HISTORY_ROWS_MAX", 1_000)
     with pytest.raises(ArchiveAnswerRefusedError, match=r"more than 1,000 rows"):
-        parts.send_parts(rows_of(spark, f"range({10**15})"), [("n", ColumnType.INT64)], **TO)
+        parts.send_parts(parts.dated_rows(rows_of(spark, f"range({10**15})"), NUMBER), **TO)
 
 
 def test_rows_are_bounded_where_they_are_made(spark):

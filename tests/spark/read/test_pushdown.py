@@ -1,5 +1,6 @@
 """Filters of Spark inside a query's text: the text keeps the rows that pass, and nothing else changes."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -151,6 +152,7 @@ EqualTo, GreaterThan, In, Not = (
     datasource.In,
     datasource.Not,
 )
+FROM_ENDS = re.compile(" WHERE | GROUP BY | ORDER BY | BEGIN ")
 INSTANT = datetime(2014, 1, 5, 12, 0, 0, 123456, tzinfo=UTC)
 CASES = [
     ("SELECT px FROM trades", EqualTo(("px",), 0.1), "WHERE px = 0.1"),
@@ -173,6 +175,13 @@ CASES = [
      "WHERE trades_1.sym = trades_2.sym AND trades_2.qty > 1"),
     ("SELECT t.ts FROM trades AS t [RANGE INTERVAL '5' MINUTE], quotes AS q WHERE t.qty = q.qty",
      datasource.IsNotNull(("ts",)), "WHERE quotes.qty = trades.qty AND trades.ts IS NOT NULL"),
+    ("SELECT sym AS s, COUNT(*) AS n FROM trades GROUP BY sym HAVING COUNT(*) > 1 BEGIN (NOW - 60) END (NOW)",
+     EqualTo(("s",), "A"), "WHERE sym = 'A' GROUP BY sym HAVING"),
+    ("SELECT qty, MAX(px) AS px FROM trades WHERE own GROUP BY qty, sym ORDER BY px", GreaterThan(("qty",), 1),
+     "WHERE own AND qty > 1 GROUP BY"),
+    ("SELECT a.sym, SUM(b.qty) AS t FROM trades AS a, quotes AS b WHERE a.sym = b.sym GROUP BY a.sym",
+     EqualTo(("sym",), "A"), "AND trades.sym = 'A' GROUP BY trades.sym"),
+    ("SELECT sym, px FROM trades ORDER BY px DESC", GreaterThan(("px",), 2.0), "WHERE px > 2.0 ORDER BY px DESC"),
 ]  # fmt: skip
 
 
@@ -184,10 +193,9 @@ def test_push_filter_reads_as_written(query, one, condition):
     assert [] == left
     narrowed = bind(text, STREAMS)
     assert condition in narrowed.canonical
-    assert (
-        whole.canonical.partition(" WHERE ")[0].partition(" BEGIN ")[0]
-        == (narrowed.canonical.partition(" WHERE ")[0])
-    )
+    before = [FROM_ENDS.split(one.canonical)[0] for one in (whole, narrowed)]
+    assert before[0] == before[1]
+    assert whole.shape == narrowed.shape
     assert (whole.window, whole.ranges) == (narrowed.window, narrowed.ranges)
 
 
@@ -241,12 +249,19 @@ def test_push_into_a_text_of_a_newer_dialect_leaves_it_alone():
 
 @pytest.mark.parametrize(
     "behind",
-    ["GROUP BY sym", "ORDER BY sym LIMIT 5", "OFFSET 1", "GROUP BY sym BEGIN (NOW - 60) END (NOW)"],
+    [
+        "ORDER BY sym LIMIT 5",
+        "OFFSET 1",
+        "GROUP BY sym LIMIT 3",
+        "GROUP BY sym || 'x', sym OFFSET 1",
+    ],
 )
-def test_query_that_groups_or_limits_its_rows_takes_no_filters(behind):
-    """They hold for its answer, not for the rows that it is made of."""
+def test_query_that_limits_its_rows_takes_no_filters(behind):
+    """They hold for its answer, not for the rows that it is made of; so do those of aggregates."""
     text = bind(f"SELECT sym FROM trades {behind}", STREAMS).canonical
     wanted = [datasource.EqualTo(("sym",), "A")]
     assert (text, wanted) == push(text, {"sym": ColumnType.STRING}, wanted)
     total = bind("SELECT MAX(sym) AS sym FROM trades", STREAMS).canonical
     assert (total, wanted) == push(total, {"sym": ColumnType.STRING}, wanted)
+    most = bind("SELECT MAX(sym) AS sym, px FROM trades GROUP BY px", STREAMS).canonical
+    assert (most, wanted) == push(most, {"sym": ColumnType.STRING}, wanted)

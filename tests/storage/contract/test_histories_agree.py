@@ -58,7 +58,7 @@ def outcome(step: Callable[[Store], Any], store: Store) -> Any:
         return type(error).__name__, error.detail, dict(error.extras)
 
 
-def counts(chance: random.Random, memory: MemoryStore, number: HistoryId) -> dict[str, int]:
+def counts(chance: random.Random, memory: MemoryStore, number: HistoryId) -> dict[str, Any]:
     """Return how many parts and rows to say: mostly those that are there."""
     kept = memory.histories._kept.get(number)
     if kept is None or chance.random() < 0.3:
@@ -89,7 +89,9 @@ def drawn(chance: random.Random, memory: MemoryStore, last: int) -> Callable[[St
         "put": (14, lambda s: s.histories.put(number, worker, sent)),
         "finish": (
             5,
-            lambda s: s.histories.finish(number, worker, **said, complete_from_us=query),
+            lambda s: s.histories.finish(
+                number, worker, **said, complete_from_us=query, overflowed=["SUM(ü)"] * (query - 1)
+            ),
         ),
         "fail": (0.5, lambda s: s.histories.fail(number, worker, "why")),
         "drop": (0.5, lambda s: s.histories.drop(number)),

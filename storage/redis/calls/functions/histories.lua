@@ -3,8 +3,8 @@
 -- the id of each, by its query and the instant asked for. A record lies under the index's key and the id: j what is
 -- asked, f its field in the index, q query id, g generation, a when it was asked, s state, x when it goes, w who has
 -- claimed it, c until when, v changes of its parts, d done, o of, n rows and z bytes of its parts; once it has ended e
--- when, and m rows of each part and i from when it is complete, or l why it failed. Its parts lie beside it, by number:
--- b bodies, p rows, bytes, first and last place.
+-- when, and m rows of each part, i from when it is complete and l what overflows, or l why it failed. Its parts lie
+-- beside it, by number: b bodies, p rows, bytes, first and last place.
 
 local function history_key(index, id)
   return index .. ':' .. id

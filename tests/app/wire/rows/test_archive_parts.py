@@ -22,6 +22,7 @@ from tests.app.archive_job import (
     part,
     prices,
     put,
+    queued,
     tell,
 )
 from tests.app.support import START_US, Api, assert_problem
@@ -78,6 +79,74 @@ def fields(*changed: tuple[int, pa.Field]) -> pa.Schema:
     for place, other in changed:
         listed[place] = other
     return pa.schema(listed)
+
+
+GROUPS = "SELECT sym, SUM(qty) AS total FROM trades GROUP BY sym"
+NUMBERED = [("_row", pa.int64()), *LEADING[1:]]
+GROUP_OUTPUTS = [("sym", pa.string()), ("total", pa.int64())]
+ONE, TWO = "0123456789abcdef01234567", "f" * 24
+
+
+@pytest.mark.services
+async def test_parts_of_groups_are_numbered_and_warn_of_what_overflows(api: Api):
+    """Ids are those that the job sends; the answer warns on each page, also on one without rows."""
+    given = await forgetting(api, sql=GROUPS)
+    await ask(api, given.query_id)
+    (record,) = await queued(api)
+    await claim(api, record["id"])
+    rows: list[tuple[Any, ...]] = [(0, ONE, START_US, "a", None), (1, TWO, None, None, 3)]
+    for number, row in enumerate(rows):
+        sent = await put(api, record["id"], number, part([row], GROUP_OUTPUTS, leading=NUMBERED))
+        assert 204 == sent.status_code, sent.text
+    end = {"state": "done", "parts": 2, "rows": 2, "overflowed": ["SUM(qty)", "SUM(other)"]}
+    assert 200 == (await tell(api, record["id"], **end)).status_code
+    page = (await ask(api, given.query_id, limit=1)).json()
+    following = (await api.get(page["next"])).json()
+    assert [(ONE, "a", None), (TWO, None, 3)] == [
+        (row["_id"], row["sym"], row["total"]) for row in page["rows"] + following["rows"]
+    ]
+    counted = (await ask(api, given.query_id, count="only")).json()
+    for answer in (page, following, counted):
+        (warning,) = answer["warnings"]
+        assert "SUM(qty)." in warning["detail"]
+        assert "other" not in warning["detail"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ids", "pointer"),
+    [
+        ([0, 2], [ONE, TWO], "/columns/0"),
+        ([-1, 0], [ONE, TWO], "/columns/0"),
+        ([None, 1], [ONE, TWO], "/columns/0"),
+        ([0, 1], [ONE, "17"], "/columns/1"),
+    ],
+    ids=["a gap", "a negative number", "no number", "a tuple id"],
+)
+async def test_part_of_groups_out_of_order_is_refused(api: Api, numbers, ids, pointer):
+    history_id = await claimed(api, sql=GROUPS)
+    rows = [(number, name, None, "a", 1) for number, name in zip(numbers, ids, strict=True)]
+    body = part(rows, GROUP_OUTPUTS, leading=NUMBERED)
+    refused = assert_problem(await put(api, history_id, 0, body), "invalid-field")
+    assert [pointer] == [one["pointer"] for one in refused["errors"]]
+
+
+async def test_part_of_rows_in_an_order_has_their_tuple_ids(api: Api):
+    """They are known by these, as without ORDER BY; a part with times is none of it."""
+    history_id = await claimed(api, sql="SELECT px FROM trades ORDER BY px DESC LIMIT 3")
+    dated = assert_problem(await put(api, history_id, 0, prices(0, 3)), "invalid-field")
+    assert "_row, _id, _x" in dated["detail"]
+    rows: list[tuple[Any, ...]] = [(0, "9", None, 9.0), (1, "8", None, 8.0)]
+    assert 204 == (await put(api, history_id, 0, part(rows, leading=NUMBERED))).status_code
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("12-", 204), ("12-7", 204), ("-7", 422), ("12", 422)]
+)
+async def test_part_of_a_left_join_may_lack_the_last_id(api: Api, name, status):
+    sql = "SELECT a.px FROM trades a LEFT JOIN trades b ON a.sym = b.sym"
+    history_id = await claimed(api, sql=sql)
+    body = part([(0, name, None, 1.0)], leading=NUMBERED)
+    assert status == (await put(api, history_id, 0, body)).status_code
 
 
 US = pa.timestamp("us", tz="UTC")
