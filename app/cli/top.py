@@ -43,10 +43,9 @@ def top(
     token: Token = None,
 ) -> None:
     """Show the standing queries that cost most; on a terminal until interrupted."""
-    from psoup.app.cli.actions.following import Pace
     from psoup.app.cli.actions.top import show_top
     from psoup.client.calls import PsoupClient, RetryPolicy
 
     retry = RetryPolicy(budget_s=WATCH_RETRY_S)
     with PsoupClient(url, token=token, retry=retry) as service:
-        show_top(service, Pace(every_s=every, times=times), by=by.value, limit=limit, output=output)
+        show_top(service, by=by.value, limit=limit, every_s=every, times=times, output=output)

@@ -1,10 +1,11 @@
 """What a program closes when it is done with it."""
 
+import abc
 from types import TracebackType
 from typing import Self
 
 
-class Closing:
+class Closing(abc.ABC):
     """A context manager that closes itself at the end."""
 
     def __enter__(self) -> Self:
@@ -20,6 +21,6 @@ class Closing:
         """Close it."""
         self.close()
 
+    @abc.abstractmethod
     def close(self) -> None:
         """Give back what it holds. Twice does nothing more."""
-        raise NotImplementedError

@@ -9,7 +9,7 @@ from psoup.engine.engine import Engine
 from psoup.engine.limits import QUERY_EXPIRED_KEPT_US
 from psoup.engine.log.operation import Declare, Expire, QueryId, Renew, Replace, Tick
 from tests.engine.batches import SCHEMA, Operations
-from tests.engine.test_engine import STREAM, folded, register
+from tests.engine.one_fold import STREAM, folded, register
 
 FIRST, SECOND = QueryId("q1"), QueryId("q2")
 OTHER = "SELECT t FROM s WHERE a < 2"

@@ -5,7 +5,7 @@ from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Declare, Replace
 from psoup.engine.results.hits import ClauseId
 from tests.engine.batches import SCHEMA, Operations
-from tests.engine.test_engine import STREAM, folded, numbers, register
+from tests.engine.one_fold import STREAM, folded, numbers, register
 
 
 def test_apply_of_a_replacement_moves_a_handle_to_another_clause():

@@ -1,12 +1,12 @@
 """What `psoup top` does: a table of the queries that cost most, drawn anew look after look, or as data."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.live import Live
 from rich.table import Table
 
-from psoup.app.cli.actions.following import Pace
 from psoup.app.cli.common import ListFormat, write_line
 from psoup.app.cli.terminal.output import plain_table, standard_output
 from psoup.app.units import spoken_size
@@ -16,7 +16,13 @@ _HEADINGS: Final = ("handle", "name", "bytes", "matches", "invokes", "shared", "
 
 
 def show_top(
-    service: PsoupClient, pace: Pace, *, by: str, limit: int, output: ListFormat | None
+    service: PsoupClient,
+    *,
+    by: str,
+    limit: int,
+    every_s: float,
+    times: int | None,
+    output: ListFormat | None,
 ) -> None:
     """Show the queries that have most of `by`.
 
@@ -26,7 +32,7 @@ def show_top(
     console = standard_output()
     as_data = output is ListFormat.NDJSON or (output is None and not console.is_terminal)
     if as_data or not console.is_terminal:
-        for queries in _looks(service, pace, by=by, limit=limit, times=pace.times or 1):
+        for queries in _looks(service, by=by, limit=limit, every_s=every_s, times=times or 1):
             if as_data:
                 for query in queries:
                     write_line(query)
@@ -36,7 +42,7 @@ def show_top(
     table: Table | None = None
     try:
         with Live(console=console, auto_refresh=False, screen=True) as live:
-            for queries in _looks(service, pace, by=by, limit=limit, times=pace.times):
+            for queries in _looks(service, by=by, limit=limit, every_s=every_s, times=times):
                 table = _table(queries)
                 live.update(table, refresh=True)
     except KeyboardInterrupt:
@@ -47,7 +53,7 @@ def show_top(
 
 
 def _looks(
-    service: PsoupClient, pace: Pace, *, by: str, limit: int, times: int | None
+    service: PsoupClient, *, by: str, limit: int, every_s: float, times: int | None
 ) -> Iterator[Sequence[JsonObject]]:
     """Yield the queries, look after look, the largest first."""
     done = 0
@@ -56,7 +62,7 @@ def _looks(
         done += 1
         if times is not None and done >= times:
             return
-        pace.sleep(pace.every_s)
+        time.sleep(every_s)
 
 
 def _table(queries: Sequence[Mapping[str, Any]]) -> Table:
