@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 import structlog
+from httpx2 import _config as httpx2_defaults
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine as hypothesis_engine
 
 from tests.children import heed_ignored_signals
+from tests.patience import WAIT_S
 from tests.spark_session import spark  # noqa: F401 - a fixture for tests/spark and tests/agreement
 from tests.tracing import Tracing
 
@@ -35,6 +37,11 @@ FAMILY = re.compile("_oracle_|_differential_|^test_order_")
 # timeout of a test.
 assert hasattr(hypothesis_engine, "MAX_SHRINKING_SECONDS"), "Hypothesis has another name for it"
 hypothesis_engine.MAX_SHRINKING_SECONDS = 30
+
+# Tests wait for an answer as for anything else: a service among busy processes takes more than httpx2's five seconds.
+for wait in ("connect", "read", "write", "pool"):
+    assert hasattr(httpx2_defaults.DEFAULT_TIMEOUT_CONFIG, wait), "httpx2 has another name for it"
+    setattr(httpx2_defaults.DEFAULT_TIMEOUT_CONFIG, wait, WAIT_S)
 
 # The suite draws the same examples at every run, so that a failure belongs to the change at hand;
 # the torture profile draws many new ones and prints how to repeat a failure.

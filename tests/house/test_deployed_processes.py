@@ -78,7 +78,7 @@ class Deployment:
     def readiness(self, name: str) -> object:
         """Return the reasons for which a process is not ready; [] = it is, None = it does not answer."""
         try:
-            answer = httpx2.get(f"{self.url(name)}/readyz", timeout=5.0)
+            answer = httpx2.get(f"{self.url(name)}/readyz")
         except httpx2.HTTPError:
             return None
         return answer.json()["reasons"]

@@ -56,7 +56,7 @@ offsets = st.sampled_from([0] * 12 + [1])
 numbers = st.integers(0, 5)
 parts = st.integers(0, 9)
 lives = st.sampled_from([True] * 7 + [False])
-lifetimes = st.sampled_from([None, None, 0, 86_400 * SECOND_US])
+lifetimes = st.sampled_from([None, 0, 0, 86_400 * SECOND_US])
 """Of queries, over at once or never: the server has a clock of its own."""
 looked_at = st.sampled_from([None] * 5 + [1, 1, 2])
 """How many columns the declaration had that something was checked against; None = it does not say."""
@@ -76,8 +76,8 @@ class StoresAgree(RuleBasedStateMachine):
     expired = 0
     """Queries that expired, of all examples."""
 
-    @initialize(data_at_first=st.booleans())
-    def open(self, data_at_first) -> None:
+    @initialize(data_at_first=st.booleans(), ttl_us=lifetimes)
+    def open(self, data_at_first, ttl_us) -> None:
         self.patch = pytest.MonkeyPatch()
         for name, value in SMALL_LIMITS.items():
             self.patch.setattr(limits, name, value)
@@ -89,7 +89,9 @@ class StoresAgree(RuleBasedStateMachine):
         self.in_force: dict[str, int] = {}
         self.handles = list(range(6))  # by number; a removed one is never used again
         self.declare("a", 1)
-        self.append(register(self.handles[5], self.current("a", 0), sql="p of a", name="first"))
+        stream_id = self.current("a", 0)
+        first = register(self.handles[5], stream_id, sql="p of a", name="first", ttl_us=ttl_us)
+        self.append(first)
         self.apply(9)
         if data_at_first:
             self.declare("b", 1)
