@@ -18,7 +18,7 @@ from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor, ResidualFactor
 from psoup.engine.query.values.evaluate import truth
-from psoup.engine.query.values.expression import Expression
+from psoup.engine.query.values.expression import Expression, column_refs
 from psoup.engine.query.values.factor_table import closed_intervals
 from psoup.engine.query.values.value_set import INT64_MAX, INT64_MIN, ValueSet
 from psoup.engine.tuples.batch import Column
@@ -81,6 +81,12 @@ def scan(
 def compared(clause: StandingQueryClause) -> set[str]:
     """Return the columns of its single-attribute factors: those that `scan` needs in a table."""
     return {one.column.name for one in clause.factors if isinstance(one, AttributeFactor)}
+
+
+def scanned(clause: StandingQueryClause) -> set[str]:
+    """Return the columns of all its factors: those that `scan` reads."""
+    rest = [one.expression for one in clause.factors if isinstance(one, ResidualFactor)]
+    return compared(clause).union(*({ref.name for ref in column_refs(one)} for one in rest))
 
 
 def arguments(

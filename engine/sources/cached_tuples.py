@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
+from psoup.engine.data.clause_scan import scanned
 from psoup.engine.data.source import DatedRows, RowSpan, Tuples
 from psoup.engine.errors import NotFoundError, PageExpiredError
 from psoup.engine.joins.clause_join import SteMs, joining, joining_count
@@ -22,7 +23,6 @@ from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Log
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.factor import columns_read
 from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.results.contract import ResultsReader
 from psoup.engine.results.segment_hits import NO_ROWS
@@ -135,7 +135,7 @@ class CachedTuples:
         if first_row >= past_row:
             return NO_ROWS
         stem = self._stem(stream_id)
-        stem.learn({ref.name for factor in clause.factors for ref in columns_read(factor)})
+        stem.learn(scanned(clause))
         first, past = first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1
         view = self._held(stem, range(first, past), past_row)
         step = past - first if view is not None else TOGETHER
