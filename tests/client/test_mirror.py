@@ -182,7 +182,10 @@ def test_program_that_is_killed_leaves_a_file_that_is_right(memory_url, tmp_path
         (stream, _), queries = declare(db)
         query = queries["sliding"]
         part(path, memory_url, query).close()
-        number = 0
+        number = 5
+        stream.append([row(n) for n in range(number)])  # before the first row there is no NOW
+        with psoup.open_mirror(path) as mirror:
+            mirror.refresh()  # a process may be killed before its first answer
         for _ in range(4):
             command = [sys.executable, "-c", KEEPER, str(path), query.id]
             with child(command, stdout=subprocess.PIPE) as keeper:
