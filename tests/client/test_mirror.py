@@ -182,7 +182,9 @@ def test_program_that_is_killed_leaves_a_file_that_is_right(memory_url, tmp_path
         (stream, _), queries = declare(db)
         query = queries["sliding"]
         part(path, memory_url, query).close()
-        number = 0
+        # Before the first row there is no NOW to ask for, and a keeper may get no further than its first answer.
+        stream.append([row(0)])
+        number = 1
         for _ in range(4):
             command = [sys.executable, "-c", KEEPER, str(path), query.id]
             with child(command, stdout=subprocess.PIPE) as keeper:
