@@ -79,16 +79,21 @@ def _kinds() -> Iterator[tuple[str, str, str]]:
 KINDS = tuple(_kinds())
 
 
+def query_of(kind: tuple[str, str, str]) -> Query:
+    """Return the query of all worlds of a kind."""
+    shape, window, _ = kind
+    ends = WINDOWS["sliding" if window == "ranges" else window]
+    range_us = 7 * SECOND if window == "ranges" else None
+    hops = HOPS if window not in (*PLAIN, "ranges") else None
+    return Query(shape, Window(*ends), range_us, hops)
+
+
 def drawn(kind: tuple[str, str, str], seed: int) -> World:
     """Return the world of a kind and a seed: always the same one."""
     shape, window, kept = kind
+    query = query_of(kind)
     name = "-".join(part for part in (shape, window, kept and f"keeps-{kept}", str(seed)) if part)
     rng = random.Random(name)
-    ends = WINDOWS["sliding" if window == "ranges" else window]
-    range_us = 7 * SECOND if window == "ranges" else None
-    query = Query(
-        shape, Window(*ends), range_us, HOPS if window not in (*PLAIN, "ranges") else None
-    )
     keep_rows, keep_us = KEEPS.get(kept, (None, None))
     streams = {stream: Stream(keep_rows, keep_us) for stream in query.streams}
     says = f"{shape}, window {window}" + (f", a stream that keeps few by {kept}" if kept else "")

@@ -5,6 +5,7 @@ fractions, texts are walked character by character.
 """
 
 import datetime as dt
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -131,13 +132,15 @@ def lower(text: str) -> str:
 
 def upper(text: str) -> str:
     """Return the capital of each character that has one of one character."""
-    return "".join(CAPITALS.get(one, one) for one in text)
+    return "".join(map(capital, text))
 
 
-CAPITALS = {
-    small: next((one for one in (small.upper(), small.title()) if len(one) == 1), small)
-    for small in map(chr, range(0x110000))
-} | {"\u00df": "\u1e9e"}
+@functools.cache
+def capital(small: str) -> str:
+    """Return the capital of one character, or itself."""
+    if small == "\u00df":
+        return "\u1e9e"
+    return next((one for one in (small.upper(), small.title()) if len(one) == 1), small)
 
 
 def ltrim(text: str, characters: Sequence[str] = SPACES) -> str:

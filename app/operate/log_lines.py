@@ -21,7 +21,8 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def configure_logging(*, level: str, style: str) -> None:
     """Write log lines of `level` and worse to standard error, as `style` (console or json).
 
-    On a terminal, in the style console, a start is shown in sentences.
+    A line is one write, with its end: processes that share standard error do not write into each other's lines. On a
+    terminal, in the style console, a start is shown in sentences.
     """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -43,7 +44,7 @@ def configure_logging(*, level: str, style: str) -> None:
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
     # Lines of libraries, from warnings on, go to the same place and look the same.

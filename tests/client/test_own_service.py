@@ -33,8 +33,17 @@ def is_there(pid):
     return path.exists() and path.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.mark.parametrize("target", [":memory:", "folder"])
-@pytest.mark.parametrize("end", ["return", "raise", "kill"])
+@pytest.mark.parametrize(
+    ("target", "end"),
+    [
+        (":memory:", "return"),
+        ("folder", "raise"),
+        ("folder", "kill"),
+        pytest.param(":memory:", "raise", marks=pytest.mark.slow),
+        pytest.param(":memory:", "kill", marks=pytest.mark.slow),
+        pytest.param("folder", "return", marks=pytest.mark.slow),
+    ],
+)
 def test_service_ends_with_the_interpreter(target, end, tmp_path):
     """Without close, after an exception, after kill -9: neither the service nor its store goes on."""
     target = target if target.startswith(":") else str(tmp_path / target)

@@ -12,16 +12,14 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from conformance.generate import KINDS, START, drawn
+from conformance.generate import KINDS, START, query_of
 from conformance.model import BEFORE_ALL, Query, Service, Shown, Stand, Stream
-from conformance.situations import strange_cursors
 from conformance.windows import EVER, instant
 from tests.serving import served
 
 GEN = 7
 NAME = re.compile(r"\b(world_[0-9a-f]+)_([ab])\b")
-WORLDS = (*(drawn(kind, 1) for kind in KINDS), strange_cursors(START))
-QUERIES = {world.query.sql(): world.query for world in WORLDS}
+QUERIES = {query.sql(): query for query in map(query_of, KINDS)}
 QUERIES["SELECT n FROM {a} WHERE k = 1"] = QUERIES["SELECT n, k, v FROM {a} WHERE v % 3 <> 0"]
 Json = dict[str, Any]
 Token = list[Any]

@@ -16,7 +16,7 @@ from conformance.windows import EVER, Bound, Window
 from tests.conformance.reference_server import Json, Reference, Token, reference_server
 from tests.house import tree
 
-WORLDS = [json.loads(text) for text in files().values()]
+WORLDS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())]
 OVER_ROWS = [world for world in WORLDS if "clock" not in world]
 
 

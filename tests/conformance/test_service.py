@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance import run
-from conformance.generate import files
+from conformance.generate import FOLDER
 from conformance.service import Service
 from psoup.app.http.cursors import Cursor, read_cursor, sign_cursor
 from psoup.engine.log.operation import QueryId
@@ -17,7 +17,7 @@ from tests.app.serving import served_application
 from tests.app.support import SETTINGS, STREAM
 from tests.conformance.service_mutants import BY_THE_CLOCK, BY_WORLDS, no_check_of_the_history
 
-WORLDS = [json.loads(text) for text in files().values()]
+WORLDS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())]
 OVER_ROWS = [world for world in WORLDS if "clock" not in world]
 OVER_CLOCK = [world for world in WORLDS if "clock" in world]
 DRAWN = 600

@@ -17,6 +17,7 @@ import httpx2
 from tests.children import child
 from tests.clients import nodes
 from tests.docs.blocks import Block
+from tests.forked import Started, started
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 
 HOST = "localhost:8000"
@@ -39,12 +40,14 @@ class Session(contextlib.ExitStack):
     block with a file name is saved. A line for cron runs once.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, forked: bool) -> None:
+        """Prepare the folder. `forked`: the service is forked from a process that has imported it (`tests.forked`)."""
         super().__init__()
+        self._forked = forked
         self._folder = folder
         self._variables = folder.parent / f"{folder.name}.variables"
         self._log = folder.parent / f"{folder.name}.log"
-        self._service: subprocess.Popen[bytes] | None = None
+        self._service: Started | None = None
         self._address = HOST
         self._scheme = "http"
         (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
@@ -110,19 +113,18 @@ class Session(contextlib.ExitStack):
         assert [".venv/bin/psoup", "serve"] == command[len(settings) : len(settings) + 2], (
             block.place
         )
-        with self._log.open("wb") as log:
-            self._service = subprocess.Popen(
-                [*command[len(settings) :], "--port", str(port)],
-                cwd=self._folder,
+        with self._log.open("wb") as log, contextlib.chdir(self._folder):
+            self._service = started(
+                "psoup",
+                [*command[len(settings) + 1 :], "--port", str(port)],
+                output=log,
                 env={
                     **os.environ,
                     **PATIENT_ENVIRONMENT,
                     **dict(setting.split("=", 1) for setting in settings),
                 },
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
                 start_new_session=True,
+                forked=self._forked,
             )
         self._address = f"localhost:{port}"
         self._scheme = "https" if "--tls-cert-file" in command else "http"

@@ -14,6 +14,8 @@ FIRST = (
 LATER = ("docs/deployment.md", "docs/troubleshooting.md", "docs/spark_job.md")
 """Pages for operators, and one that starts Spark: `make torture` runs them."""
 PAGES = (*FIRST, *LATER)
+STARTS = ("README.md", *LATER)
+"""Pages whose service is started by its command, which takes two seconds of a core more than to fork it."""
 
 # A page is some twenty commands, each a process that loads psoup: two minutes are short where others work as well.
 pytestmark = [pytest.mark.service, pytest.mark.timeout(600)]
@@ -46,7 +48,7 @@ def test_page_pasted_block_by_block_shows_what_it_says(page, tmp_path):
     if page == JAVASCRIPT:
         nodes.build(folder / "clients" / "js" / "dist")
     compared = 0
-    with Session(folder) as session:
+    with Session(folder, forked=page not in STARTS) as session:
         for block in blocks(page):
             shown = session.run(block)
             if block.output is not None:
