@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from psoup.app.fold import turns
 from psoup.engine import limits
 from psoup.engine.log.operation import QueryId
 from tests.app.support import MOVES_THE_CLOCK, WINDOW, Api, assert_problem, row, running
@@ -15,6 +16,12 @@ pytestmark = pytest.mark.anyio
 SQL = f"SELECT sym, px FROM trades WHERE px > 40 {WINDOW}"
 WRONG: list[object] = ["59s", "367d", "soon", "", 7, "-7d", True, {}]
 HOUR_US = 3_600 * limits.SECOND_US
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Let queries go as soon as they are over: clocks are moved by hand."""
+    monkeypatch.setattr(turns, "OVERDUE_FOR_S", 0.0)
 
 
 async def described(api: Api, query_id: str):
@@ -150,6 +157,7 @@ async def test_query_that_is_used_lives_on(api: Api):
     api.service.check()
 
 
+@MOVES_THE_CLOCK
 async def test_query_that_is_waited_for_lives_on():
     """Who follows it and is told nothing reads it all the same."""
     async with running() as api:
