@@ -121,6 +121,12 @@ USES = {
     "sync": ("POST", "/v1/sync", '{{"queries": {{"{}": {{}}}}}}'),
     "invoke": ("POST", "/v1/invoke", '{{"queries": [{{"query": "{}"}}]}}'),
     "register": ("PUT", "/v1/queries/dear", json.dumps({"sql": SQL})),
+    "bulk": ("POST", "/v1/batch/queries", json.dumps({"sql": SQL, "name": "dear"})),
+    "bulk of handles": (
+        "POST",
+        "/v1/batch/queries?describe=ids",
+        json.dumps({"sql": SQL, "name": "dear"}),
+    ),
 }
 
 
@@ -136,7 +142,8 @@ async def test_query_that_is_used_lives_on(api: Api):
         """Use the query and renew what is due. Return whether anything was, and when the query expires."""
         method, path, body = USES[use]
         content = None if body is None else body.format(query_id) if "{{" in body else body
-        headers = {"Content-Type": "application/json"}
+        kind = "application/x-ndjson" if "batch" in path else "application/json"
+        headers = {"Content-Type": kind}
         answer = await api.send(method, path.format(query_id), content=content, headers=headers)
         assert 200 == answer.status_code, answer.text
         before = log.head()
