@@ -170,6 +170,15 @@ class NameTakenError(EngineError):
     code = "name-taken"
 
 
+def name_taken(query_id: str) -> NameTakenError:
+    """Return the refusal of a query's name that another definition has."""
+    return NameTakenError(
+        "Another query has this name. Remove it first, choose another name, or replace it: PUT /v1/queries/{name} with"
+        " replace=true.",
+        id=query_id,
+    )
+
+
 class TxnContentDiffersError(EngineError):
     """A producer sent other content under a version it had used; extra `seq` of the first."""
 

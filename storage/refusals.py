@@ -12,7 +12,6 @@ from psoup.engine.errors import (
     HistoryPartsMissingError,
     HistoryTakenError,
     IntegrityError,
-    NameTakenError,
     NotFoundError,
     OverloadedError,
     QuotaExceededError,
@@ -174,15 +173,6 @@ def histories_large() -> OverloadedError:
         "As many bytes of histories as psoup holds are kept. Delete one that is done, or wait until one expires.",
         reason="histories-bytes",
         retry_after_s=HISTORIES_RETRY_AFTER_S,
-    )
-
-
-def name_taken(query_id: str) -> NameTakenError:
-    """Return the refusal of a query's name that another definition has."""
-    return NameTakenError(
-        "Another query has this name. Remove it first, choose another name, or replace it: PUT /v1/queries/{name} with"
-        " replace=true.",
-        id=query_id,
     )
 
 

@@ -134,13 +134,15 @@ class Service:
             limits.HISTORY_CACHE_BYTES_MAX, threading.Lock()
         )
         self.invoked = InvocationCounts()
-        self.renewals = Renewals(store.log.append_many, store.results.now_us)
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
         self._notes: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self.backend = make_backend(self)
         self.results = self.backend.results
+        self.renewals = Renewals(
+            store.log.append_many, self.results.snapshots, store.results.now_us
+        )
         self.pending = PendingQueries(
             self.applied, find=self.backend.pending, find_all=self.backend.pending_all
         )

@@ -8,6 +8,7 @@ published again before anything else; only what is published is trimmed.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -36,6 +37,9 @@ from psoup.engine.tuples.batch import Seq
 
 DUE_EVERY_S: Final = 0.25
 """The clock is asked no oftener whether something is due."""
+OVERDUE_FOR_S: Final = 2.0
+"""A query expires that was over for so long already. Meanwhile those are renewed that somebody uses at the last moment,
+or waits for while the clock jumps, as that of a machine does that has slept: twice what renewals gather for."""
 
 _LOG = structlog.get_logger("psoup.fold")
 
@@ -71,6 +75,8 @@ class Fold:
         self._applied = Seq(0)
         self._waiting_since_us: int | None = None
         self._due_next_s = self._overdue_next_s = 0.0
+        self._clocks: deque[tuple[float, int]] = deque()
+        """What the store's clock said (µs), and when that was: the last time OVERDUE_FOR_S ago, and since then."""
         self.counted = FoldFigures()
 
     @property
@@ -202,16 +208,22 @@ class Fold:
         return True
 
     def expire(self) -> None:
-        """Append the expiry of queries whose time to live is over, QUERIES_EXPIRED_TOGETHER_MAX at most.
+        """Append the expiry of queries that are over for OVERDUE_FOR_S, QUERIES_EXPIRED_TOGETHER_MAX at most.
 
         The log compares with its own clock and with renewals that are not applied yet: what it refuses is tried again.
         """
-        now_s = self._elapsed_s()
+        now_s, clocks = self._elapsed_s(), self._clocks
         if now_s < self._overdue_next_s:
             return
         self._overdue_next_s = now_s + DUE_EVERY_S
-        now_us = self._store.results.now_us()
-        overdue = self._engine.overdue(now_us, limit=limits.QUERIES_EXPIRED_TOGETHER_MAX)
+        clocks.append((now_s, self._store.results.now_us()))
+        past_s = now_s - OVERDUE_FOR_S
+        while len(clocks) > 1 and clocks[1][0] <= past_s:
+            clocks.popleft()
+        since_s, then_us = clocks[0]
+        if since_s > past_s:
+            return
+        overdue = self._engine.overdue(then_us, limit=limits.QUERIES_EXPIRED_TOGETHER_MAX)
         if overdue:
             self._store.log.append_many([Expire(query_id) for query_id in overdue])
 

@@ -5,6 +5,7 @@ in between, and what waits to be applied stays few.
 """
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import math
@@ -155,8 +156,21 @@ def _prepare(
 
 def _answer(call: Call, outcomes: Sequence[Told | EngineError]) -> tuple[bytes, str | None]:
     """Return the body and its encoding. May read the store: runs in a pool."""
+    if call.arguments.get(DESCRIBE) == "ids":
+        _note_uses(call, outcomes)
     body = b"".join(_line(call, index, one) for index, one in enumerate(outcomes))
     return encode_content(body, call.header("accept-encoding"))
+
+
+def _note_uses(call: Call, outcomes: Sequence[Told | EngineError]) -> None:
+    """Take it that queries which stand already are used: whoever describes them does so by that. Blocks."""
+    query_ids = [one.query_id for one in outcomes if isinstance(one, Told) and one.status == 200]
+    service = call.service
+    # They are registered: what the store does not answer now is no reason to say something else.
+    with contextlib.suppress(EngineError):
+        for part in _sliced(query_ids):
+            for snapshot in filter(None, service.results.snapshots(part)):
+                service.renewals.note(snapshot.query)
 
 
 def _line(call: Call, index: int, outcome: Told | EngineError) -> bytes:

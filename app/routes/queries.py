@@ -8,7 +8,6 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
-from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import READ, REGISTER
 from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
@@ -17,13 +16,14 @@ from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Description,
     Registration,
+    Told,
     describe_pending,
     describe_snapshot,
     prepare,
+    registered,
     standing_or_pending,
     state_of,
     tell,
-    told_answer,
 )
 from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
@@ -48,16 +48,16 @@ async def post_query(call: Call) -> Response:
     latest = time.monotonic() + service.settings.register_deadline_s
     query_id = new_handle(call.context.handle_bits)
 
-    async def attempt() -> tuple[Registration, Submitted]:
+    async def attempt() -> Told:
         registration = await service.parsing.run(
             functools.partial(_prepare, call, body, query_id), deadline_s=latest - time.monotonic()
         )
         submitted = await service.submission.submit(
             registration.content, deadline_s=latest - time.monotonic()
         )
-        return registration, submitted
+        return tell(call, registration, submitted)
 
-    return await told_answer(call, tell(call, *await service.catalogue.retried_once(attempt)))
+    return await registered(call, attempt)
 
 
 async def list_queries(call: Call) -> Response:

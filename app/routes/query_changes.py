@@ -4,7 +4,7 @@ import functools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
@@ -14,16 +14,16 @@ from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.batch_queries import LINES_PER_UNIT, SLICE
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.query_patches import told_replaced
+from psoup.app.routes.query_patches import content_of, told_replaced, told_same
 from psoup.app.routes.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
     Registration,
     Told,
+    describe_snapshot,
     prepare,
-    standing,
+    registered,
     tell,
-    told_answer,
 )
 from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.wire.models.queries import (
@@ -36,9 +36,9 @@ from psoup.app.wire.models.queries import (
 )
 from psoup.app.wire.query_parameters import LABEL, REPLACE
 from psoup.engine import limits
-from psoup.engine.errors import InvalidFieldError, NameTakenError, NotFoundError
+from psoup.engine.errors import InvalidFieldError, NameTakenError, NotFoundError, name_taken
 from psoup.engine.log.operation import QueryId, Remove, Replace
-from psoup.engine.tuples.batch import Seq
+from psoup.engine.results.contract import Snapshot
 
 
 async def put_query(call: Call) -> Response:
@@ -49,8 +49,9 @@ async def put_query(call: Call) -> Response:
     body = named_body(call.path("id"), given)
     service = call.service
     latest = time.monotonic() + service.settings.register_deadline_s
-    submit = functools.partial(_submitted, call, body, latest)
-    return await told_answer(call, _told(call, await service.catalogue.retried_once(submit)))
+    is_compared = call.header("if-match") is not None
+    attempt = functools.partial(_compared if is_compared else _declared, call, body, latest)
+    return await registered(call, attempt)
 
 
 async def delete_queries(call: Call) -> Response:
@@ -79,30 +80,15 @@ async def delete_queries(call: Call) -> Response:
     return json_answer({"deleted": len(done)}, status=status, headers=headers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A definition that was submitted under a name, and whether it took the place of another one."""
-
-    registration: Registration
-    submitted: Submitted
-    replaced: bool = False
-
-
-async def _submitted(call: Call, body: QueryBody, latest: float) -> _Attempt:
-    """Return what became of a definition.
+async def _declared(call: Call, body: QueryBody, latest: float) -> Told:
+    """Return what became of a definition: it is registered, stands, or takes the place of the one that does.
 
     Raises:
         NameTakenError: another one stands, and is not to be replaced.
-        PreconditionFailedError: the query of the name is another one than If-Match says.
-        StaleDeclarationError: it has changed since it was compared.
+        StaleDeclarationError: that, or a stream, has changed since it was looked at.
     """
-    service = call.service
-    expected = functools.partial(_expected, call, str(body.name))
-    changed_seq = await call.answered(expected, latest=latest) if call.header("if-match") else None
-    registration = await service.parsing.run(
-        functools.partial(_prepare, call, body), deadline_s=latest - time.monotonic()
-    )
-    submit = service.submission.submit
+    registration = await _bound(call, body, latest)
+    submit = call.service.submission.submit
     try:
         submitted = await submit(registration.content, deadline_s=latest - time.monotonic())
     except NameTakenError as taken:
@@ -110,21 +96,53 @@ async def _submitted(call: Call, body: QueryBody, latest: float) -> _Attempt:
             raise
         query_id = QueryId(str(taken.extras["id"]))
     else:
-        return _Attempt(registration, submitted)
+        return tell(call, registration, submitted)
     content = replace(registration.content, query_id=query_id)
-    replacement = Replace(content, changed_seq)
-    submitted = await submit(replacement, deadline_s=latest - time.monotonic())
-    same = replace(registration, query_id=query_id, content=content)
-    return _Attempt(same, submitted, replaced=True)
+    submitted = await submit(Replace(content), deadline_s=latest - time.monotonic())
+    return told_replaced(call, query_id, seq=submitted.seq, applied=submitted.applied)
 
 
-def _expected(call: Call, name: str) -> Seq:
-    """Return the last change of the query of a name, which is the one that If-Match names. Blocks."""
-    query = call.service.results.named(name)
-    check_match(call, None if query is None else standing(call, query.query_id))
-    if query is None:
+async def _compared(call: Call, body: QueryBody, latest: float) -> Told:
+    """Return what became of a definition that is to replace the query which If-Match names, and no other.
+
+    Nothing is ever registered.
+
+    Raises:
+        NameTakenError: that query is another one, and is not to be replaced.
+        PreconditionFailedError: the query of the name is another one than If-Match says, or there is none.
+        StaleDeclarationError: it has changed or gone since it was compared, or a stream has.
+    """
+    snapshot = await call.answered(
+        functools.partial(_expected, call, str(body.name)), latest=latest
+    )
+    query, registration = snapshot.query, await _bound(call, body, latest)
+    content = replace(registration.content, query_id=query.query_id)
+    if content.definition == content_of(snapshot).definition:
+        return told_same(call, query)
+    if call.arguments.get(REPLACE) != "true":
+        raise name_taken(query.query_id)
+    submitted = await call.service.submission.submit(
+        Replace(content, query.changed_seq), deadline_s=latest - time.monotonic()
+    )
+    return told_replaced(call, query.query_id, seq=submitted.seq, applied=submitted.applied)
+
+
+def _expected(call: Call, name: str) -> Snapshot:
+    """Return the query of a name, which is the one that If-Match names. Blocks. Raises PreconditionFailedError."""
+    results = call.service.results
+    query = results.named(name)
+    (snapshot,) = (None,) if query is None else results.snapshots([query.query_id])
+    check_match(call, None if snapshot is None else describe_snapshot(call, snapshot))
+    if snapshot is None:
         raise AssertionError("If-Match names no query that does not stand")
-    return query.changed_seq
+    return snapshot
+
+
+async def _bound(call: Call, body: QueryBody, latest: float) -> Registration:
+    """Return the registration of a definition under a new handle."""
+    return await call.service.parsing.run(
+        functools.partial(_prepare, call, body), deadline_s=latest - time.monotonic()
+    )
 
 
 def _prepare(call: Call, body: QueryBody) -> Registration:
@@ -134,14 +152,6 @@ def _prepare(call: Call, body: QueryBody) -> Registration:
         streams=call.service.catalogue.streams(),
         queries=call.service.bound,
     )
-
-
-def _told(call: Call, attempt: _Attempt) -> Told:
-    """Return what is answered: of a replaced query the description that stands once it is applied."""
-    query_id, submitted = attempt.registration.query_id, attempt.submitted
-    if not attempt.replaced:
-        return tell(call, attempt.registration, submitted)
-    return told_replaced(call, query_id, seq=submitted.seq, applied=submitted.applied)
 
 
 def _chosen(call: Call) -> list[QueryId]:

@@ -3,6 +3,7 @@
 import functools
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
@@ -12,7 +13,6 @@ from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
 from psoup.app.routes.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.registration import (
     SQL_PROBLEMS,
-    Registration,
     Told,
     describe_snapshot,
     prepare,
@@ -23,11 +23,15 @@ from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryPatch
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NotFoundError, QueryFillingError
 from psoup.engine.log.operation import QueryId, Register, Replace
+from psoup.engine.query.parameters import NO_PARAMETERS, RegisteredText
 from psoup.engine.results.contract import Snapshot
+from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Seq
 
 REPLACING: Final = "replacing"
 """A query is to become another one, which is not applied yet."""
+_OF_TEXT: Final = frozenset({"sql", "params"})
+"""Members that say what the query asks for."""
 
 
 async def patch_query(call: Call) -> Response:
@@ -42,6 +46,12 @@ async def patch_query(call: Call) -> Response:
     return await told_answer(call, await service.catalogue.retried_once(attempt))
 
 
+def told_same(call: Call, query: QueryRecord) -> Told:
+    """Return what is answered where a query is already what it is to be: its description. That is a use."""
+    call.service.renewals.note(query)
+    return told_replaced(call, query.query_id, seq=query.changed_seq, applied=True)
+
+
 def told_replaced(call: Call, query_id: QueryId, *, seq: Seq, applied: bool) -> Told:
     """Return what is answered where a query became another one: the description that stands once it is applied."""
     if applied:
@@ -54,15 +64,13 @@ async def _patched(call: Call, query_id: QueryId, body: QueryPatch, latest: floa
     service = call.service
     snapshot = await call.answered(functools.partial(_snapshot, call, query_id), latest=latest)
     check_match(call, describe_snapshot(call, snapshot))
-    registration = await service.parsing.run(
+    content = await service.parsing.run(
         functools.partial(_merged, call, snapshot, body), deadline_s=latest - time.monotonic()
     )
-    changed_seq = snapshot.query.changed_seq
-    if registration.content == _content(snapshot):
-        service.renewals.note(snapshot.query)
-        return told_replaced(call, query_id, seq=changed_seq, applied=True)
+    if content == content_of(snapshot):
+        return told_same(call, snapshot.query)
     submitted = await service.submission.submit(
-        Replace(registration.content, changed_seq), deadline_s=latest - time.monotonic()
+        Replace(content, snapshot.query.changed_seq), deadline_s=latest - time.monotonic()
     )
     return told_replaced(call, query_id, seq=submitted.seq, applied=submitted.applied)
 
@@ -77,27 +85,37 @@ def _snapshot(call: Call, query_id: QueryId) -> Snapshot:
     raise QueryFillingError("The query is registered, and its old data are not applied yet.")
 
 
-def _merged(call: Call, snapshot: Snapshot, body: QueryPatch) -> Registration:
-    """Return the registration of the query with what is given in place of what it has. CPU work: runs in a pool."""
-    query = snapshot.query
-    text = query.text
-    members: dict[str, object] = {
-        "sql": query.canonical if text is None else text.sql,
-        "params": None if text is None else dict(text.params),
-        "labels": dict(query.labels),
-        "ttl": query.ttl_us,
-    }
-    members |= {name: getattr(body, name) for name in body.model_fields_set}
-    materialize = snapshot.clause.materialize.value
+def _merged(call: Call, snapshot: Snapshot, body: QueryPatch) -> Register:
+    """Return the registration of the query with what is given in place of what it has. CPU work: runs in a pool.
+
+    Its text is read anew only where text or values are given: `*` may mean more by now than where it was registered.
+    """
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    content = content_of(snapshot)
+    if "labels" in given:
+        content = replace(content, labels=given["labels"] or {})
+    if "ttl" in given:
+        content = replace(content, ttl_us=given["ttl"])
+    if not given.keys() & _OF_TEXT:
+        return content
+    text = content.text or RegisteredText(content.sql, NO_PARAMETERS)
+    definition = QueryBody.model_construct(
+        sql=given.get("sql", text.sql),
+        params=given.get("params", dict(text.params)),
+        name=content.name,
+        labels=dict(content.labels),
+        materialize=content.materialize.value,
+        ttl=content.ttl_us,
+    )
     return prepare(
-        QueryBody.model_construct(**members, name=query.name, materialize=materialize),  # type: ignore[arg-type]
-        query_id=query.query_id,
+        definition,
+        query_id=content.query_id,
         streams=call.service.catalogue.streams(),
         queries=call.service.bound,
-    )
+    ).content
 
 
-def _content(snapshot: Snapshot) -> Register:
+def content_of(snapshot: Snapshot) -> Register:
     """Return the registration of a query as it stands."""
     query = snapshot.query
     return Register(

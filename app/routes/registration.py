@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -142,6 +142,20 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
         return Told(201, query_id, seq, lambda: _met(call, registration, submitted), reads=True)
     live = functools.partial(registration.describe, seq=seq, state=LIVE, since_us=since_us)
     return Told(201, query_id, seq, live)
+
+
+async def registered(call: Call, attempt: Callable[[], Awaitable[Told]]) -> Response:
+    """Return the answer to a registration that `attempt` makes.
+
+    It is made anew, once, where the declarations it was bound against have changed, and where the query that it
+    repeats has expired or was removed before it could be described. Raises what `attempt` and `Told.describe` do.
+    """
+    retried_once = call.service.catalogue.retried_once
+    told = await retried_once(attempt)
+    try:
+        return await told_answer(call, told)
+    except NotFoundError:
+        return await told_answer(call, await retried_once(attempt))
 
 
 async def told_answer(call: Call, told: Told) -> Response:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from psoup.engine import limits
+from psoup.engine.errors import name_taken
 from psoup.engine.log.operation import (
     Alter,
     Content,
@@ -334,7 +335,7 @@ class Catalogue:
                 raise refusals.queries_quota()
             return None
         if standing.definition != content.definition:
-            raise refusals.name_taken(known)
+            raise name_taken(known)
         return Original(standing.seq, known)
 
     def _enter_version(self, seq: Seq, stream_id: StreamId, txn: Txn | None, rows: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from psoup.engine import limits
-from psoup.engine.errors import EngineError
+from psoup.engine.errors import EngineError, name_taken
 from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import (
     Alter,
@@ -55,7 +55,7 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"BACKLOG": lambda _: refusals.backlog_full(),
     b"DIFFERS": lambda facts: refusals.stream_differs(int(facts[0])),
     b"HASQUERIES": lambda facts: refusals.has_queries(int(facts[0])),
-    b"NAMETAKEN": lambda facts: refusals.name_taken(facts[0].decode()),
+    b"NAMETAKEN": lambda facts: name_taken(facts[0].decode()),
     b"NOQUERY": lambda _: refusals.query_not_found(),
     b"NOSTREAM": lambda _: refusals.stream_not_found(),
     b"STALE": lambda _: refusals.stale_declaration(),

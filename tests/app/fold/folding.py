@@ -42,6 +42,7 @@ def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PUBLISH_AFTER_S", 0.0)
     monkeypatch.setattr(fold_loop, "IDLE_S", 0.002)
     monkeypatch.setattr(fold, "DUE_EVERY_S", 0.002)
+    monkeypatch.setattr(fold, "OVERDUE_FOR_S", 0.0)
     monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.001)
 
 

@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 
+from psoup.app.fold import turns
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import NotFoundError, QueryExpiredError
 from psoup.engine.limits import SECOND_US
@@ -14,7 +15,7 @@ from tests.patience import wait_until
 from tests.stores import memory_store
 from tests.world import World
 
-FIRST, SECOND = QueryId("q_first"), QueryId("q_second")
+FIRST, SECOND, THIRD = QueryId("q_first"), QueryId("q_second"), QueryId("q_third")
 TTL_US = 100 * SECOND_US
 START_US = 1_700_000_000 * SECOND_US
 
@@ -93,7 +94,7 @@ def test_loop_that_takes_over_goes_on_with_the_same_times(store, clock):
     """What expired before is remembered, what did not expires at the same instant."""
     with folding(store) as one:
         seq = begun(store, clock, one)
-        third = registration(QueryId("q_third"), 3 * TTL_US)
+        third = registration(THIRD, 3 * TTL_US)
         one.wait(store.log.append(third).seq)
         clock.advance(TTL_US)
         wait_until(lambda: is_gone(one, FIRST), "the query has expired")
@@ -103,7 +104,28 @@ def test_loop_that_takes_over_goes_on_with_the_same_times(store, clock):
         assert isinstance(gone, QueryExpiredError)
         clock.advance(2 * TTL_US - 1)
         other.settle(World(store, clock))
-        assert not is_gone(other, third.query_id)
+        assert not is_gone(other, THIRD)
         clock.advance(1)
-        wait_until(lambda: is_gone(other, third.query_id), "the query has expired")
+        wait_until(lambda: is_gone(other, THIRD), "the query has expired")
         other.loop.check()
+
+
+def test_loop_leaves_time_to_renew_where_the_clock_jumps(store, clock, monkeypatch):
+    """A machine that has slept finds queries over that are waited for: their renewals come first."""
+    monkeypatch.setattr(turns, "OVERDUE_FOR_S", 2.0)
+    elapsed_s = 0.0
+    with folding(store, elapsed_s=lambda: elapsed_s) as one:
+        world = World(store, clock)
+        begun(store, clock, one)
+        one.wait(store.log.append(registration(THIRD, TTL_US)).seq)
+        clock.advance(9 * TTL_US)
+        for later_s in (1.0, 2.5):
+            elapsed_s = later_s
+            one.settle(world)
+            assert not is_gone(one, FIRST)
+        one.wait(store.log.append(Renew(FIRST)).seq)
+        elapsed_s = 3.5
+        wait_until(lambda: is_gone(one, THIRD), "the one that is not renewed has expired")
+        one.settle(world)
+        assert not is_gone(one, FIRST)
+        one.loop.check()

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from psoup.app.fold import turns
 from psoup.engine import limits
 from psoup.engine.log.operation import QueryId
 from tests.app.support import MOVES_THE_CLOCK, WINDOW, Api, assert_problem, row, running
@@ -15,6 +16,12 @@ pytestmark = pytest.mark.anyio
 SQL = f"SELECT sym, px FROM trades WHERE px > 40 {WINDOW}"
 WRONG: list[object] = ["59s", "367d", "soon", "", 7, "-7d", True, {}]
 HOUR_US = 3_600 * limits.SECOND_US
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Let queries go as soon as they are over: clocks are moved by hand."""
+    monkeypatch.setattr(turns, "OVERDUE_FOR_S", 0.0)
 
 
 async def described(api: Api, query_id: str):
@@ -114,6 +121,12 @@ USES = {
     "sync": ("POST", "/v1/sync", '{{"queries": {{"{}": {{}}}}}}'),
     "invoke": ("POST", "/v1/invoke", '{{"queries": [{{"query": "{}"}}]}}'),
     "register": ("PUT", "/v1/queries/dear", json.dumps({"sql": SQL})),
+    "bulk": ("POST", "/v1/batch/queries", json.dumps({"sql": SQL, "name": "dear"})),
+    "bulk of handles": (
+        "POST",
+        "/v1/batch/queries?describe=ids",
+        json.dumps({"sql": SQL, "name": "dear"}),
+    ),
 }
 
 
@@ -129,7 +142,8 @@ async def test_query_that_is_used_lives_on(api: Api):
         """Use the query and renew what is due. Return whether anything was, and when the query expires."""
         method, path, body = USES[use]
         content = None if body is None else body.format(query_id) if "{{" in body else body
-        headers = {"Content-Type": "application/json"}
+        kind = "application/x-ndjson" if "batch" in path else "application/json"
+        headers = {"Content-Type": kind}
         answer = await api.send(method, path.format(query_id), content=content, headers=headers)
         assert 200 == answer.status_code, answer.text
         before = log.head()
@@ -150,6 +164,7 @@ async def test_query_that_is_used_lives_on(api: Api):
     api.service.check()
 
 
+@MOVES_THE_CLOCK
 async def test_query_that_is_waited_for_lives_on():
     """Who follows it and is told nothing reads it all the same."""
     async with running() as api:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from psoup.engine import limits
-from psoup.engine.log.operation import Replace
+from psoup.engine.log.contract import Appended
+from psoup.engine.log.operation import QueryId, Remove, Replace
 from tests.app.support import WINDOW, Api, assert_problem, row
-from tests.patience import WAIT_S
+from tests.patience import WAIT_S, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -131,6 +132,103 @@ async def test_query_that_changes_while_it_is_changed_keeps_both_changes(api: Ap
     body = answer.json()
     assert (200, {"user": "42"}, "1h") == (answer.status_code, body["labels"], body["ttl"])
     assert between
+
+
+async def test_query_of_all_columns_keeps_them_where_its_text_stays(api: Api):
+    """Labels and time to live leave it as it is where a column was added; other values read its text anew."""
+    await api.declare()
+    await api.rows([row(0, sym="A", px=50.0)])
+    query_id = await api.register(
+        f"SELECT * FROM trades WHERE px > :min {WINDOW}", params={"min": 40}
+    )
+    before = await api.results(query_id)
+    described = (await api.get(f"/v1/queries/{query_id}")).json()
+    added = {"add_columns": [{"name": "note", "type": "string"}]}
+    assert 200 == (await api.send("PATCH", "/v1/streams/trades", json=added)).status_code
+    changed = (await patch(api, query_id, labels={"user": "42"}, ttl="7d")).json()
+    kept = [described[name] for name in ("version", "columns", "canonical", "sql")]
+    assert kept == [changed[name] for name in ("version", "columns", "canonical", "sql")]
+    after = await api.results(query_id, cursor=before["cursor"])
+    assert (False, []) == (after["reset"], after["rows"])
+    wider = (await patch(api, query_id, params={"min": 10})).json()
+    assert (2, "note") == (wider["version"], wider["columns"][-1]["name"])
+
+
+async def test_query_that_goes_while_it_is_compared_is_not_registered_anew(api: Api, monkeypatch):
+    """If-Match names a query: what it was is no other one's. It goes before it is read, or before it is replaced."""
+    await api.declare()
+    results, log = api.service.results, api.service.store.log
+    named, append = results.named, log.append_many
+
+    def remove(query_id: str) -> None:
+        if results.snapshots([QueryId(query_id)]) != [None]:
+            append([Remove(QueryId(query_id))])
+            api.service.backend.wake()
+            wait_until(lambda: results.snapshots([QueryId(query_id)]) == [None], "it is removed")
+
+    def found(name):
+        query = named(name)
+        remove(query_id)
+        return query
+
+    def submitted(contents):
+        remove(query_id)
+        return append(contents)
+
+    for target, name, interfering in (
+        (results, "named", found),
+        (api.service.submission._appender._log, "append_many", submitted),
+    ):
+        query_id = await api.register(SQL, name="dear")
+        headers = {"If-Match": await tag_of(api, query_id)}
+        with monkeypatch.context() as patched:
+            patched.setattr(target, name, interfering)
+            answer = await api.send(
+                "PUT", NAMED, params={"replace": "true"}, json={"sql": OTHER}, headers=headers
+            )
+        assert_problem(answer, "precondition-failed")
+        assert [] == (await api.get("/v1/queries")).json()["queries"]
+
+
+async def test_query_that_matches_is_as_declared_again(api: Api):
+    """The same definition changes nothing, with If-Match as without: labels are those of the first registration."""
+    await api.declare()
+    query_id = await api.register(SQL, name="dear", labels={"user": "42"})
+    tag, head = await tag_of(api, query_id), api.service.store.log.head()
+    for parameters in ({}, {"replace": "true"}):
+        answer = await api.send(
+            "PUT", NAMED, params=parameters, json={"sql": SQL}, headers={"If-Match": tag}
+        )
+        body = answer.json()
+        assert (200, query_id, {"user": "42"}) == (answer.status_code, body["id"], body["labels"])
+        assert tag == answer.headers["etag"]
+    assert head == api.service.store.log.head()
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+async def test_query_that_goes_before_it_is_declared_again_is_registered_anew(
+    api: Api, monkeypatch, method
+):
+    """The log knows it still, and it has expired before it can be described: that is no answer to a registration."""
+    await api.declare()
+    first = await api.register(SQL, name="dear")
+    results, log = api.service.results, api.service.store.log
+    append = log.append_many
+
+    def interfering(contents):
+        outcomes = append(contents)
+        (outcome,) = outcomes
+        if isinstance(outcome, Appended) and outcome.duplicate:
+            append([Remove(QueryId(first))])
+            api.service.backend.wake()
+            wait_until(lambda: results.snapshots([QueryId(first)]) == [None], "it is removed")
+        return outcomes
+
+    monkeypatch.setattr(api.service.submission._appender._log, "append_many", interfering)
+    path, name = (NAMED, {}) if method == "PUT" else ("/v1/queries", {"name": "dear"})
+    answer = await api.send(method, path, json={"sql": SQL, **name})
+    assert (201, "dear") == (answer.status_code, answer.json()["name"]), answer.text
+    assert first != answer.json()["id"]
 
 
 async def test_query_is_left_as_it_is_by_a_change_that_is_refused(api: Api):
