@@ -40,7 +40,7 @@ class Mirror:
         return is_whole
 
     def refresh(self, **parameters: str) -> None:
-        """Ask what has changed, page by page, and apply it. OSError: ask again later, nothing is lost."""
+        """Ask what has changed, and apply it. OSError: ask later; HTTPError 404 and 410: the query is no more."""
         asked = self.cursor
         given = {**parameters, **({"cursor": asked} if asked else {})}
         address: str | None = f"{self.address}?{urllib.parse.urlencode(given)}"
@@ -50,10 +50,8 @@ class Mirror:
                 with urllib.request.urlopen(request, timeout=30) as reply:
                     answer = json.load(reply)
             except urllib.error.HTTPError as error:
-                if (
-                    error.code == 410
-                ):  # the page has gone: the next refresh begins with the cursor again
-                    return
+                if error.code == 410 and b"page-expired" in error.read():
+                    return  # the next refresh begins with the cursor again
                 raise
             self.apply(answer, asked)
             address = answer["next"] and urllib.parse.urljoin(self.address, answer["next"])

@@ -12,7 +12,7 @@ if not __package__:  # started as a file
 
 from conformance.model import Query, Service, Stream
 from conformance.recording import World
-from conformance.situations import by_the_clock, strange_cursors
+from conformance.situations import by_the_clock, definitions, expired, strange_cursors
 from conformance.windows import SECOND, Bound, Hops, Window
 
 FOLDER = Path(__file__).parent / "worlds"
@@ -194,7 +194,8 @@ def text(world: dict[str, Any]) -> str:
 def files() -> dict[str, str]:
     """Return the text of each file of `worlds/`, by name."""
     worlds = [drawn(kind, seed).written() for kind in KINDS for seed in range(1, SEEDS + 1)]
-    worlds += [strange_cursors(START).written(), *by_the_clock()]
+    situations = (strange_cursors, definitions, expired)
+    worlds += [*(one(START).written() for one in situations), *by_the_clock()]
     return {f"{world['world']}.json": text(world) for world in worlds}
 
 

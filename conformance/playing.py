@@ -1,16 +1,18 @@
 """One world against one service: its streams and its query are made, its steps are taken, and what differs is noted."""
 
 import secrets
+import time
 import urllib.parse
 from typing import Any, NamedTuple, Self
 
 from conformance.client import Mirror
 from conformance.comparing import Differences, Names, side_by_side
-from conformance.service import Json, Service, succeeded
+from conformance.service import Json, RefusedError, Service, succeeded
 
 FAILURES_MAX = 5
 """A world is left after so many: what follows a wrong answer is rarely news."""
 OK, NOT_MODIFIED, ACCEPTED = 200, 304, 202
+EXPIRES_S, LOOK_S = 120.0, 1.0
 
 
 class Failure(NamedTuple):
@@ -44,18 +46,36 @@ class Setting:
     def __enter__(self) -> Self:
         for stream, definition in self._world["streams"].items():
             self.service.call("PUT", f"/v1/streams/{self.name(stream)}", definition)
-        self.results = self._registered(self._world["sql"])
+        ttl = {"ttl": self._world["ttl"]} if "ttl" in self._world else {}
+        self.results = self._registered(self._world["sql"], **ttl)
         return self
 
     def __exit__(self, *_: object) -> None:
         for stream in self._world["streams"]:
             self.service.send("DELETE", f"/v1/streams/{self.name(stream)}?cascade=true")
 
-    def _registered(self, sql: str) -> str:
+    @property
+    def query(self) -> str:
+        """Return the path of the query."""
+        return self.results.removesuffix("/results")
+
+    def _registered(self, sql: str, **more: str) -> str:
+        described = self.service.call("POST", "/v1/queries", {"sql": self.named(sql), **more})
+        return f"/v1/queries/{described['id']}/results"
+
+    def named(self, sql: str) -> str:
+        """Return a text with the names of the streams at the service."""
         for stream in self._world["streams"]:
             sql = sql.replace("{" + stream + "}", self.name(stream))
-        described = self.service.call("POST", "/v1/queries", {"sql": sql})
-        return f"/v1/queries/{described['id']}/results"
+        return sql
+
+    def await_end(self) -> None:
+        """Return once the query is there no more; descriptions are no use of it. Raises RefusedError."""
+        latest_s = time.monotonic() + EXPIRES_S
+        while self.service.send("GET", self.query).status == OK:
+            if time.monotonic() > latest_s:
+                raise RefusedError(f"the query stands {EXPIRES_S:g} s after its last use")
+            time.sleep(LOOK_S)
 
     def cursor_of(self, sql: str) -> str:
         """Return a cursor of another query over the same streams."""
@@ -110,6 +130,10 @@ class Play:
         """Take all steps, or those up to the last failure that is told."""
         verbs = {
             "append": lambda step: self._setting.append(step["stream"], step["rows"]),
+            "add_columns": self._add_columns,
+            "replace": self._replace,
+            "remove": lambda _: self._setting.service.call("DELETE", self._setting.query),
+            "expire": lambda _: self._setting.await_end(),
             "ask": self._ask,
             "page": self._page,
             "apply": self._apply,
@@ -121,7 +145,18 @@ class Play:
             if len(self.failures) >= FAILURES_MAX:
                 return
 
+    def _add_columns(self, step: Json) -> None:
+        path = f"/v1/streams/{self._setting.name(step['stream'])}"
+        self._setting.service.call("PATCH", path, {"add_columns": step["columns"]})
+
+    def _replace(self, step: Json) -> None:
+        body = {"sql": self._setting.named(step["sql"])}
+        self._setting.service.call("PATCH", self._setting.query, body)
+
     def _ask(self, step: Json) -> None:
+        if "status" in step["expect"]:
+            self._ask_in_vain(step)
+            return
         parameters = {"limit": step["limit"]} if "limit" in step else {}
         cursor = self._cursor_of(step)
         if cursor is not None:
@@ -133,6 +168,18 @@ class Play:
         self._check(step["expect"], answer)
         self._check_cursor(step["expect"], answer)
         self._check_tags(step["expect"], answer)
+
+    def _ask_in_vain(self, step: Json) -> None:
+        """Ask for what is there no more: nobody has to guess whether it comes back."""
+        cursor = self._cursor_of(step)
+        path = self._setting.path(**({"cursor": cursor} if cursor else {}))
+        reply = self._setting.service.send("GET", path)
+        body = reply.body if isinstance(reply.body, dict) else {}
+        given = {"status": reply.status, "code": body.get("code")}
+        if given != step["expect"]:
+            self._fail(f"{given} is answered, {step['expect']} was expected")
+        elif body.get("retryable") is not False:
+            self._fail("the answer does not say that asking again is in vain")
 
     def _cursor_of(self, step: Json) -> str | None:
         """Return the cursor that a step sends; None where it sends none."""

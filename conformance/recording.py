@@ -44,6 +44,14 @@ class World:
     cursors: dict[str, Stand] = field(default_factory=dict)
     """Where its cursor stands at the earliest: one that may be the same as before stands where that one does."""
     pages: Pages | None = None
+    ttl: str | None = None
+    """The query's time to live."""
+    gone: Step = field(default_factory=dict)
+    """What is answered once the query has gone; empty = it stands."""
+
+    def __post_init__(self) -> None:
+        """Keep the text that is registered: the query may be replaced."""
+        self.sql = self.query.sql()
 
     def append(self, stream: str, rows: list[tuple[int, int, int]]) -> list[Row]:
         """Append tuples of (time, k, v) as one batch."""
@@ -78,7 +86,11 @@ class World:
             text_of: another query, whose cursor is sent instead.
         """
         at = self.stand()
-        name, before = self._named(at), self.stands[since] if since else None
+        if self.gone:
+            self.steps.append({"do": "ask", "cursor": since, "expect": self.gone})
+            return ""
+        before = self.stands[since] if since in self.cursors else None
+        name = self._named(at)
         shown = self.service.visible(self.query, at)
         expected = self._envelope(at, len(shown))
         if since and before:
@@ -170,6 +182,24 @@ class World:
         """Compare what a client holds with a full answer of this moment, `_x` and all."""
         self.steps.append({"do": "compare", "client": client})
 
+    def add_columns(self, stream: str, *names: str) -> None:
+        """Add columns to a stream: no answer changes by that."""
+        columns = [{"name": name, "type": "int64"} for name in names]
+        self.steps.append({"do": "add_columns", "stream": stream, "columns": columns})
+
+    def replace(self, query: Query) -> None:
+        """Let the query be another one of the same columns, under its handle: no cursor of before is one of it."""
+        self.query = query
+        self.cursors.clear()
+        self.steps.append({"do": "replace", "sql": query.sql()})
+
+    def end(self, how: str) -> None:
+        """Let the query go: `remove` it, or let it `expire`."""
+        answers = {"remove": (404, "not-found"), "expire": (410, "query-expired")}
+        status, code = answers[how]
+        self.gone = {"status": status, "code": code}
+        self.steps.append({"do": how})
+
     def written(self) -> Step:
         """Return the world as its file holds it."""
         streams: dict[str, Step] = {}
@@ -182,7 +212,8 @@ class World:
             "world": self.name,
             "says": self.says,
             "streams": streams,
-            "sql": self.query.sql(),
+            "sql": self.sql,
+            **({"ttl": self.ttl, "slow": True} if self.ttl else {}),
             "columns": list(self.query.columns),
             "known_by": list(self.query.form.key),
             "kind": self.query.form.kind,

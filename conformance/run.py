@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--worlds", nargs="*", type=Path, default=[FOLDER], help="files, or folders of them"
     )
+    parser.add_argument("--slow", action="store_true", help="also those that wait for minutes")
     parser.add_argument("--drawn", type=int, default=0, help="worlds to draw and play besides")
     parser.add_argument("--seed", type=int, default=0, help="of the first of those")
     given = parser.parse_args(arguments)
@@ -79,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with Service(given.url, given.key) as service:
             for world in worlds_of(given.worlds):
+                if world.get("slow") and not given.slow:
+                    continue
                 failures += played(service, world)
                 count += 1
             for world in drawn_worlds(given.drawn, given.seed):

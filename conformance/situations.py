@@ -28,6 +28,56 @@ def strange_cursors(start: int) -> World:
     return world
 
 
+def definitions(start: int) -> World:
+    """Return a world in which columns come, the query is another one under its handle, and then it is removed."""
+    sliding = Window(Bound(True, 20 * SECOND), Bound(True, 0))
+    landmark = Window(Bound(False, start - 10 * SECOND), Bound(True, 0))
+    world = World(
+        "definitions",
+        "a column changes no answer, a query that is replaced begins anew, and one that is removed is gone",
+        Query("select", sliding),
+        Service({"a": Stream()}),
+    )
+    world.append("a", [(start + second * SECOND, 1, second) for second in (1, 2, 4, 30)])
+    first = world.ask()
+    world.apply("ann", first)
+    world.add_columns("a", "w")
+    world.ask(first)
+    world.append("a", [(start + second * SECOND, 1, second) for second in (31, 32)])
+    second = world.ask(first)
+    world.apply("ann", second)
+    world.replace(Query("select", landmark))
+    third = world.ask(second)
+    world.apply("ann", third)
+    world.compare("ann")
+    world.append("a", [(start + 34 * SECOND, 1, 34)])
+    fourth = world.ask(third)
+    world.apply("ann", fourth)
+    world.compare("ann")
+    world.end("remove")
+    world.ask(fourth)
+    world.ask()
+    return world
+
+
+def expired(start: int) -> World:
+    """Return a world in which nobody uses the query for its time to live, which is the shortest there is."""
+    world = World(
+        "expired",
+        "a query that nobody has used for its time to live is gone, and says that it has expired",
+        Query("select", Window(Bound(True, 20 * SECOND), Bound(True, 0))),
+        Service({"a": Stream()}),
+        ttl="1m",
+    )
+    world.append("a", [(start + second * SECOND, 1, second) for second in (1, 2)])
+    answer = world.ask()
+    world.apply("ann", answer)
+    world.end("expire")
+    world.ask(answer)
+    world.ask()
+    return world
+
+
 def by_the_clock() -> list[dict[str, Any]]:
     """Return worlds whose NOW is the service's clock: rows leave without a byte, and enter without a new row."""
     sliding = "BEGIN (NOW - INTERVAL '2' SECOND) END (NOW)"

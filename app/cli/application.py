@@ -19,6 +19,7 @@ from psoup.app.cli.load import load
 from psoup.app.cli.mcp import mcp
 from psoup.app.cli.one_text import OneTextCommand
 from psoup.app.cli.pipeline import pipeline
+from psoup.app.cli.plain_command import PlainCommand
 from psoup.app.cli.query import invoke, query
 from psoup.app.cli.top import top
 from psoup.app.operate.child_python import keep_out_current_folder
@@ -343,9 +344,8 @@ COMMANDS = (
     *(streams, queries, status, top, remove, key, mcp),
 )
 for command in COMMANDS:
-    application.command(cls=OneTextCommand if command in (validate, register, query) else None)(
-        command
-    )
+    is_one_text = command in (validate, register, query)
+    application.command(cls=OneTextCommand if is_one_text else PlainCommand)(command)
 application.add_typer(pipeline)
 
 

@@ -21,10 +21,7 @@ Format = Annotated[
 New = Annotated[bool, typer.Option("--new", help="Leave out the rows that are there already.")]
 Every = Annotated[
     float | None,
-    typer.Option(
-        help="Seconds between two looks. Default: wait for changes; on the screen a second.",
-        min=0.05,
-    ),
+    typer.Option(help="Seconds between two looks. Default: wait for changes.", min=0.05),
 ]
 Times = Annotated[int | None, typer.Option(help="Looks after which following ends.", min=1)]
 

@@ -5,10 +5,11 @@
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+
+from psoup.app.cli.plain_command import PlainCommand
 
 
-class OneTextCommand(TyperCommand):
+class OneTextCommand(PlainCommand):
     """A command that takes one text."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer's own kind of context)

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from psoup.app.cli.common import ExitCode, exits
+from psoup.app.cli.plain_command import PlainCommand
 from psoup.pipeline.spark.launch.arguments import command_of
 from psoup.pipeline.spark.launch.requests import (
     ArchiveRequest,
@@ -77,8 +78,8 @@ def _require_spark() -> None:
         )
 
 
-pipeline.command("ingest")(exits(command_of(IngestRequest, _ingest)))
-pipeline.command("backfill")(exits(command_of(BackfillRequest, _backfill)))
-pipeline.command("archive")(exits(command_of(ArchiveRequest, _archive)))
-pipeline.command("history")(exits(command_of(HistoryRequest, _history)))
-pipeline.command("demo")(demo)
+pipeline.command("ingest", cls=PlainCommand)(exits(command_of(IngestRequest, _ingest)))
+pipeline.command("backfill", cls=PlainCommand)(exits(command_of(BackfillRequest, _backfill)))
+pipeline.command("archive", cls=PlainCommand)(exits(command_of(ArchiveRequest, _archive)))
+pipeline.command("history", cls=PlainCommand)(exits(command_of(HistoryRequest, _history)))
+pipeline.command("demo", cls=PlainCommand)(demo)

@@ -46,7 +46,12 @@ Format = Annotated[
 ]
 Ids = Annotated[bool, typer.Option("--ids", help="Show _id and _x of each row.")]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Look again until interrupted.")]
-Every = Annotated[float, typer.Option(help="Seconds between two looks.", min=0.05)]
+Every = Annotated[
+    float | None,
+    typer.Option(
+        help="Seconds between two looks. Default: on a terminal wait for changes, else 1.", min=0.05
+    ),
+]
 Times = Annotated[int | None, typer.Option(help="Looks after which watching ends.", min=1)]
 
 
@@ -63,7 +68,7 @@ def query(
     output: Format = None,
     ids: Ids = False,
     watch: Watch = False,
-    every: Every = 1.0,
+    every: Every = None,
     times: Times = None,
     url: Url = URL_DEFAULT,
     token: Token = None,
@@ -74,7 +79,7 @@ def query(
     from psoup.client.calls import PsoupClient, RetryPolicy
 
     view = View(
-        now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
+        now=now, limit=limit, output=output, ids=ids, watch=watch, every_s=every, times=times
     )
     params = parameters_of(param or ())
     on_screen = watch and sys.stdout.isatty()
@@ -100,7 +105,7 @@ def invoke(
     output: Format = None,
     ids: Ids = False,
     watch: Watch = False,
-    every: Every = 1.0,
+    every: Every = None,
     times: Times = None,
     url: Url = URL_DEFAULT,
     token: Token = None,
@@ -111,7 +116,7 @@ def invoke(
     from psoup.client.calls import PsoupClient, RetryPolicy
 
     view = View(
-        now=now, limit=limit, output=output, ids=ids, every_s=every if watch else None, times=times
+        now=now, limit=limit, output=output, ids=ids, watch=watch, every_s=every, times=times
     )
     on_screen = watch and sys.stdout.isatty()
     retry = RetryPolicy(budget_s=WATCH_RETRY_S) if on_screen else None

@@ -8,7 +8,7 @@ from typing import Any, Final
 import structlog
 from structlog.typing import Processor
 
-from psoup.app.operate.start_sentences import on_terminal
+from psoup.app.operate.start_sentences import off_terminal, on_terminal
 
 _REQUEST_LINES: Final = (
     "Invalid HTTP request received.",
@@ -21,8 +21,8 @@ LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def configure_logging(*, level: str, style: str) -> None:
     """Write log lines of `level` and worse to standard error, as `style` (console or json).
 
-    A line is one write, with its end: processes that share standard error do not write into each other's lines. On a
-    terminal, in the style console, a start is shown in sentences.
+    A line is one write, with its end: processes that share standard error do not write into each other's lines. In the
+    style console a start that fails ends in a sentence; on a terminal all of a start is told in sentences.
     """
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -39,8 +39,8 @@ def configure_logging(*, level: str, style: str) -> None:
             # The default shows the variables of every frame, and with them what clients sent.
             exception_formatter=structlog.dev.plain_traceback,
         )
-        if sys.stderr.isatty():
-            renderer = on_terminal(renderer, colors=colors)
+        is_terminal = sys.stderr.isatty()
+        renderer = on_terminal(renderer, colors=colors) if is_terminal else off_terminal(renderer)
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),

@@ -1,6 +1,6 @@
-"""A start on a terminal: its log events are shown as sentences.
+"""A start in sentences: on a terminal all of its log events, elsewhere only the one that says why it failed.
 
-Elsewhere, and with `log_format json`, the same events are log lines with the same members.
+With `log_format json` they are log lines with the same members.
 """
 
 import re
@@ -16,6 +16,7 @@ from psoup.pipeline.wording import counted
 Event = Mapping[str, Any]
 _FOR_OPERATORS: Final = frozenset({"taken-over", "history", "live", "ending"})
 """Not shown on a terminal."""
+NOT_STARTED: Final = "not-started"
 LONG_S: Final = 1.0
 """Kernels that are ready sooner get no line."""
 _BOLD, _QUIET, _RED, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[1;31m", "\x1b[0m"
@@ -32,6 +33,17 @@ def on_terminal(otherwise: Processor, *, colors: bool) -> Processor:
         if sentence is None:
             return otherwise(logger, method, event)
         return sentence(event) if colors else _CODE.sub("", sentence(event))
+
+    return render
+
+
+def off_terminal(otherwise: Processor) -> Processor:
+    """Return a renderer that says why a start has failed as a sentence, and passes every other event to `otherwise`."""
+    ended = on_terminal(otherwise, colors=False)
+
+    def render(logger: WrappedLogger, method: str, event: EventDict) -> Any:  # noqa: ANN401 (structlog's)
+        used = ended if event["event"] == NOT_STARTED else otherwise
+        return used(logger, method, event)
 
     return render
 
@@ -95,7 +107,7 @@ SENTENCES: Final[Mapping[str, Callable[[Event], str]]] = {
         f"{_QUIET}{counted(event['tuples'], 'row')} in memory, up to operation {event['applied']:,}{_PLAIN}"
     ),
     "listening": _listening,
-    "not-started": _not_started,
+    NOT_STARTED: _not_started,
     "worker-started": lambda event: f"{_QUIET}worker {event['worker']} has started{_PLAIN}",
     "ended": lambda _: f"{_QUIET}psoup has ended{_PLAIN}",
 }

@@ -71,7 +71,7 @@ def _described(call: Call, registration: Registration) -> dict[str, object]:
         **describe_definition(bound),
         "warnings": shown_warnings(registration.warnings),
         "plan": describe_plan(plan_of(reading, predicates), shared_with=shared_with),
-        "forecast": describe_forecast(found, bound.clause.sources[0].stream),
+        "forecast": describe_forecast(found, reading),
     }
 
 

@@ -47,6 +47,7 @@ export interface Plan {
 
 export interface Forecast {
   rows: number | null;
+  rows_at_most: number | null;
   bytes: number | null;
   matches_per_s: number | null;
   basis: string | null;
@@ -72,6 +73,9 @@ export interface Query extends Validation {
   suspended: { reason: string } | null;
   name: string | null;
   labels: Record<string, string>;
+  /** How long it stands unused; null: for ever. */
+  ttl: string | null;
+  expires_at: string | null;
   sql?: string;
   params?: Record<string, Value>;
 }

@@ -40,6 +40,7 @@ export function PlanView() {
         <dd>{windowText(one.window)}</dd>
         <dt>Changes are told</dt>
         <dd>{one.delta === "rows" ? "row by row" : "as a whole answer"}</dd>
+        {query.value!.ttl !== null && <Lifetime />}
         {one.forecast && <ForecastLine {...one.forecast} />}
         {one.plan && <PlanLines plan={one.plan} />}
         {one.warnings.map(({ code, detail }) => (
@@ -53,9 +54,9 @@ export function PlanView() {
   );
 }
 
-function ForecastLine({ rows, bytes: size, matches_per_s, basis }: Forecast) {
+function ForecastLine({ rows, rows_at_most, bytes: size, matches_per_s, basis }: Forecast) {
   const known = [
-    rows !== null && figure(rows, "rows"),
+    rows !== null ? figure(rows, "rows") : rows_at_most !== null && `at most ${figure(rows_at_most, "rows")}`,
     size !== null && bytes(size),
     matches_per_s !== null && figure(matches_per_s, "matches/s"),
   ].filter(Boolean);
@@ -72,6 +73,18 @@ function ForecastLine({ rows, bytes: size, matches_per_s, basis }: Forecast) {
 
 function figure(value: number, noun: string): string {
   return `${count(Number(value.toPrecision(3)))} ${noun}`;
+}
+
+/** How long the query stands unused. While it is shown it is used. */
+function Lifetime() {
+  return (
+    <>
+      <dt>Time to live</dt>
+      <dd>
+        {query.value!.ttl} <span class="quiet">after its last use; being shown here is one</span>
+      </dd>
+    </>
+  );
 }
 
 function windowText({ kind, begin, end }: Validation["window"]): string {

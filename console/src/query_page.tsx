@@ -99,9 +99,10 @@ function Said() {
   );
 }
 
-function forecast({ rows, matches_per_s }: Forecast): string {
+function forecast({ rows, rows_at_most, matches_per_s }: Forecast): string {
   const rounded = (value: number) => count(Number(value.toPrecision(2)));
-  const parts = [rows !== null && `about ${plural(rows, "row")}`, matches_per_s !== null && `${rounded(matches_per_s)} matches/s`];
+  const atMost = rows_at_most === null ? "" : `at most ${plural(rows_at_most, "row")}`;
+  const parts = [rows === null ? atMost : `about ${plural(rows, "row")}`, matches_per_s !== null && `${rounded(matches_per_s)} matches/s`];
   return parts.filter(Boolean).join(", ");
 }
 

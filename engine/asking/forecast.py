@@ -4,6 +4,7 @@ The sample is all that the window reaches where that is little, else some stretc
 them. Tuples meet the condition as in an invocation.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -17,6 +18,7 @@ from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.pinning import is_empty, pinned, span_of
 from psoup.engine.limits import FORECAST_ROWS_MAX, FORECAST_STRETCHES, SECOND_US
 from psoup.engine.query.reading import Reading
+from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.batch import Column
@@ -36,19 +38,22 @@ class Forecast:
 
     Attributes:
         rows: of the answer.
+        rows_at_most: no answer at this position has more, whatever the values are.
         nbytes: of their values: eight for a number or an instant, one for a BOOLEAN, the UTF-8 of a text.
         matches_per_s: tuples that meet the condition, a second of tuple time, as the latest came.
-        sampled, reached: tuples looked at, and all that may be in the window; both None for a join.
+        sampled: tuples looked at; None for a join.
+        reached: of each source, tuples that may be in the window; () = they were not told.
     """
 
     rows: int | None
+    rows_at_most: int | None
     nbytes: int | None
     matches_per_s: float | None
     sampled: int | None
-    reached: int | None
+    reached: tuple[int, ...]
 
 
-UNKNOWN: Final = Forecast(None, None, None, None, None)
+UNKNOWN: Final = Forecast(None, None, None, None, None, ())
 
 
 @value_type
@@ -74,38 +79,48 @@ def forecast(source: TupleSource, snapshot: Snapshot, reading: Reading) -> Forec
     Raises:
         PageExpiredError: tuples left retention while they were read.
 
-    Cost: a scan of FORECAST_ROWS_MAX rows, and the select list of some of them. None for a join.
+    Cost: a scan of FORECAST_ROWS_MAX rows, and the select list of some of them. Of a join it tells how many rows the
+    windows reach, which no scan takes.
     """
-    if len(snapshot.streams) > 1:
-        return UNKNOWN
     at = pinned(snapshot, Request(limit=1))
+    sources = len(snapshot.streams)
     if at is None:
-        return Forecast(0, 0, None, 0, 0)
-    span = span_of(snapshot, at, 0, snapshot.query.window)
-    spans: Sequence[RowSpan] = ()
-    if not is_empty(span):
-        spans = source.reach(
-            span.stream_id, span.first_row, span.past_row, span.begin_us, span.end_us
-        )
-    reached = sum(past - first for first, past, _ in spans)
+        return Forecast(0, 0, 0, None, 0 if sources == 1 else None, (0,) * sources)
+    windows = windows_of(snapshot.query.window, snapshot.query.ranges, sources)
+    spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
+    reaches = [_reach(source, span) for span in spans]
+    reached = tuple(sum(past - first for first, past, _ in one) for one in reaches)
+    if sources > 1:
+        most = _at_most(reading, reached)
+        return Forecast(_shown(reading, None), most, None, None, None, reached)
+    (span,), (runs,) = spans, reaches
     stretches = []
-    for first, past in _sampled(spans, reached):
+    for first, past in _sampled(runs, reached[0]):
         checkpoint()
         hits = source.matching(span.stream_id, reading.clause, first, past)
         stretches.append(_Stretch(first, past, hits))
     sampled = sum(map(len, stretches))
     hits = np.concatenate([NO_ROWS, *(one.hits for one in stretches)])
     visible = hits[_dated(source, span, hits)]
-    rows = round(len(visible) * reached / sampled) if sampled else 0
+    rows = round(len(visible) * reached[0] / sampled) if sampled else 0
     size = _row_bytes(source, reading, visible[-_SHOWN_MAX:])
     shown = _shown(reading, rows)
+    is_all = sampled == reached[0]
     return Forecast(
         shown,
-        None if shown is None else round(shown * size),
+        _at_most(reading, (len(visible),) if is_all else reached),
+        None if shown is None or reading.shape.keys is not None else round(shown * size),
         _matches_per_s(source, span, stretches[-1]) if stretches else None,
         sampled,
         reached,
     )
+
+
+def _reach(source: TupleSource, span: DatedRows) -> Sequence[RowSpan]:
+    """Return the runs of a span's rows that the window may show."""
+    if is_empty(span):
+        return ()
+    return source.reach(span.stream_id, span.first_row, span.past_row, span.begin_us, span.end_us)
 
 
 def _sampled(spans: Sequence[RowSpan], reached: int) -> Iterator[tuple[int, int]]:
@@ -131,13 +146,32 @@ def _dated(source: TupleSource, span: DatedRows, rows: Rows) -> NDArray[np.bool_
     return inside if span.begin_us is None else inside & (times >= span.begin_us)
 
 
-def _shown(reading: Reading, rows: int) -> int | None:
+def _shown(reading: Reading, rows: int | None) -> int | None:
     """Return how many rows are answered of so many that the window shows; None where their values decide it."""
     shape = reading.shape
-    if shape.keys is not None or shape.distinct or shape.looks_past_hits:
+    if shape.keys == () and shape.having is None:
+        return _cut(reading, 1)  # one group of all rows, however many there are
+    if rows is None or shape.keys is not None or shape.distinct or shape.looks_past_hits:
         return None
-    rows = max(0, rows - shape.offset)
-    return rows if shape.limit is None else min(rows, shape.limit)
+    return _cut(reading, rows)
+
+
+def _at_most(reading: Reading, rows: tuple[int, ...]) -> int:
+    """Return how many rows are answered at most of so many of each source: of all combinations, each a group."""
+    shape = reading.shape
+    counts = list(rows)
+    for place, window in enumerate(shape.row_windows):
+        if window is not None and not window.keys:
+            counts[place] = min(counts[place], window.count)
+    if shape.left_join is not None:
+        counts[-1] = max(counts[-1], 1)  # a row without partners stands beside NULLs
+    return _cut(reading, 1 if shape.keys == () else math.prod(counts))
+
+
+def _cut(reading: Reading, rows: int) -> int:
+    """Return how many of so many rows OFFSET and LIMIT leave."""
+    rows = max(0, rows - reading.shape.offset)
+    return rows if reading.shape.limit is None else min(rows, reading.shape.limit)
 
 
 def _row_bytes(source: TupleSource, reading: Reading, rows: Rows) -> float:

@@ -61,7 +61,7 @@ class ValidateAnswer(SqlDescribed):
     )
     forecast: dict[str, Any] | None = Field(
         default=None,
-        description="rows, bytes and matches_per_s to expect; null: nothing can be said.",
+        description="rows, bytes and matches_per_s to expect; null: values decide it, and rows_at_most is a bound.",
     )
 
 

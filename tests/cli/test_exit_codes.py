@@ -51,6 +51,22 @@ def test_command_line_that_cannot_be_ends_with_2(psoup, arguments):
     assert "" != result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("serve", "--port", "abc"), "'--port': expected a whole number, got abc"),
+        (("demo", "--seconds", "long"), "'--seconds': expected a number, got long"),
+        (("query", "SELECT 1", "--limit", "0"), "'--limit': expected a number from 1, got 0"),
+        (("streams", "--format", "xml"), "'xml' is not one of 'table', 'ndjson'"),
+        (("pipeline", "demo", "--rows", "1.5"), "'--rows': expected a whole number, got 1.5"),
+    ],
+)
+def test_value_of_an_option_is_refused_in_plain_words(psoup, arguments, said):
+    """Those of the library that reads them do not reach a user."""
+    told = " ".join(psoup(*arguments, code=ExitCode.USAGE).stderr.replace("│", " ").split())
+    assert said in told
+
+
 @pytest.mark.parametrize("command", ["invoke", "remove"])
 def test_name_in_the_place_of_a_handle_ends_with_2_and_says_where_handles_are(psoup, command):
     """A name that no query has: the nearest one, and where names and handles are."""

@@ -1,18 +1,22 @@
 """`psoup follow`: what enters an answer and what leaves it, by lines and on a terminal."""
 
+import io
 import json
 import sys
 import threading
 
 import httpx2
 import pytest
+from rich.console import Console, ConsoleDimensions
+from rich.text import Text
 
-from psoup.app.cli.actions.following import Pace, looks
+from psoup.app.cli.actions.beside import beside
+from psoup.app.cli.actions.following import LiveAnswer, Pace, looks
 from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges
 from psoup.client.calls import PsoupClient, RetryPolicy
 from psoup.client.errors import ServiceProblem, ServiceUnreachableError
-from tests.patience import WAIT_S
+from tests.patience import WAIT_S, wait_until
 from tests.terminals import terminal
 
 COLUMNS = [{"name": "ts", "type": "timestamp"}, {"name": "n", "type": "int64"}]
@@ -122,7 +126,7 @@ def test_looks_over_a_service_that_goes_away_go_on():
     with answers_by(envelope(1), gone, later, delta) as service:
         rows = WatchedRows(service, "q_1", most=None)
         told: list[str] = []
-        seen = [changes(look) for look in looks(rows, soon(2), told.append)]
+        seen = [changes(look) for look in looks(rows.look, soon(2), told.append)]
     assert [([1], []), ([2], [])] == seen
     assert 2 == len(told)
 
@@ -174,11 +178,62 @@ def test_looks_that_wait_ask_at_once_where_something_was_new():
     transport = httpx2.MockTransport(handle)
     with PsoupClient("http://x", transport=transport, retry=RetryPolicy(budget_s=0)) as service:
         rows = WatchedRows(service, "q_1", most=None)
-        seen = [changes(look) for look in looks(rows, pace, told.append)]
+        seen = [changes(look) for look in looks(rows.look, pace, told.append)]
     assert [([1], []), ([], []), ([], []), ([2], [])] == seen
     assert [{}, *[{"wait": "25", "on": "any"}] * 4] == asked
     assert [5.0, 1.0] == slept
     assert 1 == len(told)
+
+
+def test_screen_waits_for_changes_and_fits_its_size_meanwhile():
+    """By one request for each change, whatever the terminal does while nothing has changed."""
+    asked: list[str | None] = []
+    changed = threading.Event()
+
+    def handle(request):
+        asked.append(request.url.params.get("wait"))
+        if len(asked) == 1:
+            return envelope(*range(9))
+        assert changed.wait(WAIT_S)
+        return envelope(9, reset=False, count=10, cursor="d")
+
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=60, height=12)
+    transport = httpx2.MockTransport(handle)
+    with PsoupClient("http://x", transport=transport) as service:
+        rows = WatchedRows(service, "q_1", most=None)
+        answer = LiveAnswer(console, [{"name": "n", "type": "int64"}], lambda _: Text("as of"))
+        showing = threading.Thread(target=answer.run, args=(rows, Pace(times=2)))
+        showing.start()
+        wait_until(lambda: len(asked) == 2, "it waits for a change")
+        assert "above" not in out.getvalue()
+        console.size = ConsoleDimensions(60, 6)
+        wait_until(lambda: "6 rows above" in out.getvalue(), "it is drawn for the smaller window")
+        assert [None, "25"] == asked
+        changed.set()
+        showing.join(WAIT_S)
+    assert "7 rows above" in out.getvalue()
+    assert [None, "25"] == asked
+
+
+def test_call_beside_something_else_is_returned_or_raised():
+    """What it raises is raised where it is waited for, a TimeoutError of its own among it."""
+    done = threading.Event()
+    meant: list[int] = []
+
+    def meanwhile():
+        meant.append(1)
+        done.set()
+
+    assert beside(lambda: done.wait(WAIT_S), meanwhile, every_s=0.001)
+    assert meant
+    for error in (ValueError, TimeoutError):
+
+        def fail(error=error):
+            raise error("as asked")
+
+        with pytest.raises(error, match="as asked"):
+            beside(fail, lambda: None, every_s=0.001)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +248,7 @@ def test_looks_end_where_there_never_was_a_service_and_where_the_query_was_remov
     with answers_by(*replies) as service:
         rows = WatchedRows(service, "q_1", most=None)
         with pytest.raises(error):
-            list(looks(rows, soon(), lambda _: None))
+            list(looks(rows.look, soon(), lambda _: None))
 
 
 def test_looks_whose_count_differs_read_the_answer_anew():
@@ -259,7 +314,7 @@ def test_follow_on_a_terminal_marks_what_enters_and_what_leaves(psoup, stream):
     """The row that came is last, with its age; the one that has left goes after a moment."""
     query = stream.register(SLIDING)["id"]
     send(stream, 1, 2)
-    command = [sys.executable, "-P", "-m", "psoup", "follow", query, "--every", "0.1"]
+    command = [sys.executable, "-P", "-m", "psoup", "follow", query]
     with terminal([*command, "--url", psoup.url], width=60, height=12) as followed:
         followed.wait_for(lambda screen: "2 rows" in screen.text, "the rows are shown")
         send(stream, 12)

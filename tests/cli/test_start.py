@@ -145,6 +145,28 @@ def test_start_with_too_few_open_files_says_so_before_the_store_is_touched(comma
 
 
 @pytest.mark.service
+def test_start_that_fails_off_a_terminal_ends_in_one_sentence(tmp_path, nowhere):
+    """The last line of standard error says what is wrong and what to do, as on a terminal."""
+    command = [*PSOUP, "serve", "--data", str(tmp_path / "data"), "--port"]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        used = subprocess.run([*command, port], capture_output=True, text=True, check=False)
+    without_store = subprocess.run(
+        [*command, "0", "--store", nowhere.replace("http", "redis")],
+        env=PATIENT_ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [EXIT_ADDRESS, EXIT_STORE] == [used.returncode, without_store.returncode]
+    assert ["", ""] == [used.stdout, without_store.stdout]
+    (line,) = used.stderr.splitlines()
+    assert line.startswith(f"error psoup has not started: Port {port} is in use")
+    last = without_store.stderr.splitlines()[-1]
+    assert last.startswith("error psoup has not started: The store cannot be reached")
+
+
+@pytest.mark.service
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_serve_that_is_asked_to_end_again_and_again_ends_in_order(number, tmp_path):
     """With the code of one that was asked once, without a traceback, and its server has ended."""

@@ -13,7 +13,7 @@ from tests.terminals import terminal
 
 ROWS = 3_000
 SQL = "SELECT n, name FROM s"
-WATCH = (sys.executable, "-P", "-m", "psoup", "query", SQL, "--watch", "--every", "0.1")
+WATCH = (sys.executable, "-P", "-m", "psoup", "query", SQL, "--watch")
 COLUMNS = [{"name": "n", "type": "int64"}, {"name": "name", "type": "string"}]
 
 
@@ -124,7 +124,9 @@ def test_watching_on_a_terminal_follows_rows_and_size(loaded, tmp_path):
 
 def test_watching_as_a_table_in_a_pipe_is_plain_and_shows_the_newest(loaded):
     """Whole tables follow each other, without an escape sequence; each says which rows it has."""
-    text = loaded(*WATCH[4:], "--times", 2, "--format", "table", "--limit", 3).stdout
+    text = loaded(
+        *WATCH[4:], "--every", "0.1", "--times", 2, "--format", "table", "--limit", 3
+    ).stdout
     assert "\x1b" not in text
     assert 2 == text.count(f"newest 3 of {ROWS:,} rows (--limit)")
     assert 2 == text.count(f"row {ROWS - 1}")

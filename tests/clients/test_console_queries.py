@@ -87,6 +87,37 @@ def test_parameters_get_their_values_below_the_text(desk):
     assert shows(page, "1 row")
 
 
+def test_the_plan_tells_how_long_a_query_stands_and_how_many_rows_there_are_at_most(desk):
+    """Of groups values decide the number, and a query with a time to live does not stand for ever."""
+    desk.declare("counted", ("ts", "timestamp"), ("n", "int64"))
+    desk.call("POST", "/v1/streams/counted/rows", [second(n) for n in range(5)])
+    sql = "SELECT n, COUNT(*) AS c FROM counted GROUP BY n"
+    lasting, passing = desk.register(sql), desk.register(sql, ttl="7d")
+    page = desk.open(f"/console?q={lasting}&view=plan")
+    assert shows(page, "at most 5 rows", "how many groups these make is not estimated")
+    assert "Time to live" not in page.locator(".plan").inner_text()
+    page = desk.open(f"/console?q={passing}&view=plan")
+    assert shows(page, "Time to live", "7d after its last use")
+
+
+def test_a_column_that_is_added_is_there_for_the_next_query(desk):
+    """The page of the stream has it by itself; the query that is shown stays what it was."""
+    desk.declare("wider", ("ts", "timestamp"), ("n", "int64"))
+    desk.call("POST", "/v1/streams/wider/rows", [second(1)])
+    query = desk.register("SELECT * FROM wider")
+    page, shown = desk.open("/console?stream=wider"), desk.open(f"/console?q={query}")
+    assert shows(shown, "1 row")
+    desk.call("PATCH", "/v1/streams/wider", {"add_columns": [{"name": "note", "type": "string"}]})
+    desk.call("POST", "/v1/streams/wider/rows", [{**second(2), "note": "first note"}])
+    assert shows(page, "note", "first note")
+    assert shows(shown, "2 rows")
+    assert "first note" not in shown.locator("#main").inner_text()
+    page = desk.open("/console")
+    write(page, "SELECT note FROM wider")
+    run(page)
+    assert shows(page, "2 rows", "first note")
+
+
 def test_a_late_row_stands_where_its_time_puts_it(desk):
     """Seen as it comes or asked for anew: newest first, by the time of a row and not by when it came."""
     desk.declare("late", ("ts", "timestamp"), ("n", "int64"))

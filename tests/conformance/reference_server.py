@@ -34,6 +34,8 @@ class Reference:
     def __init__(self) -> None:
         self.worlds: dict[str, Service] = {}
         self.queries: dict[str, tuple[str, Query]] = {}
+        self.versions: dict[str, int] = {}
+        """How often a query was replaced."""
 
     # --- What may be broken ---------------------------------------------------------------------
 
@@ -77,7 +79,8 @@ class Reference:
         return token if token is not None and token[-1] == cursor[-1] else cursor
 
     def is_ours(self, query_id: str, token: Token, at: Stand) -> bool:
-        return bool(token[:2] == [query_id, GEN] and token[2] <= at.position and token[3] <= at.now)
+        version = [query_id, GEN + self.versions[query_id]]
+        return bool(token[:2] == version and token[2] <= at.position and token[3] <= at.now)
 
     def edited(self, envelope: Json, *, is_first: bool) -> Json:
         """Return the envelope as it is sent."""
@@ -123,7 +126,7 @@ class Reference:
             place = _written([query_id, *at, offset + limit, limit, token])
             following = f"/v1/queries/{query_id}/results?page={place}"
         tag = self.tag(service, query, at)
-        cursor = self.new_cursor(token, [query_id, GEN, *at, tag])
+        cursor = self.new_cursor(token, [query_id, GEN + self.versions[query_id], *at, tag])
         window = query.window
         envelope = {
             "gen": GEN,
@@ -185,7 +188,18 @@ class Reference:
         assert found is not None
         query_id = f"q_{len(self.queries):022}"
         self.queries[query_id] = (found[1], QUERIES[NAME.sub(r"{\2}", sql)])
+        self.versions[query_id] = 0
         return {"id": query_id}
+
+    def replace(self, query_id: str, sql: str) -> Json:
+        mark, _ = self.queries[query_id]
+        self.queries[query_id] = (mark, QUERIES[NAME.sub(r"{\2}", sql)])
+        self.versions[query_id] += 1
+        return {"id": query_id}
+
+    def remove(self, query_id: str) -> Json:
+        del self.queries[query_id]
+        return {}
 
 
 def _microseconds(text: str) -> int:
@@ -215,6 +229,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         address = urlsplit(self.path)
         given = dict(parse_qsl(address.query))
+        if address.path.split("/")[3] not in self.reference.queries:
+            self._send(404, json.dumps({"code": "not-found", "retryable": False}).encode())
+            return
         body, tag = self.reference.answer(address.path.split("/")[3], given)
         tag = f'W/"{tag}"'
         if self.headers.get("If-None-Match") == tag:
@@ -232,8 +249,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._done(self.reference.append(self.path.split("/")[3], body))
 
+    def do_PATCH(self) -> None:
+        body, (_, _, kind, name) = self._body(), self.path.split("/")
+        self._done(self.reference.replace(name, body["sql"]) if kind == "queries" else {})
+
     def do_DELETE(self) -> None:
-        self._done({})
+        _, _, kind, name = self.path.split("/")
+        self._done(self.reference.remove(name) if kind == "queries" else {})
 
     def log_message(self, *_: object) -> None:
         pass

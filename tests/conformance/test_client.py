@@ -1,14 +1,18 @@
 """The client of sixty lines behind a bad line: at every quiet moment it holds what a full answer shows."""
 
+import json
 import os
 import random
 import socket
 import sys
 import time
+import urllib.error
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from conformance.client import Mirror
+from tests import serving
 from tests.app.serving import served
 from tests.app.support import SETTINGS
 from tests.children import child
@@ -45,6 +49,36 @@ def test_client_whose_count_differs_asks_for_everything():
     assert client.apply(answer(5, ["x"], reset=True), None)
     assert not client.apply(answer(6, ["y"], count=7), "c5")
     assert client.cursor is None
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "ends"),
+    [(410, "query-expired", True), (404, "not-found", True), (410, "page-expired", False)],
+)
+def test_client_is_told_that_its_query_has_gone(status, code, ends):
+    """It raises, and holds what it held; a page that has gone is asked for again by the next refresh."""
+
+    class Gone(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = json.dumps({"status": status, "code": code, "retryable": False}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with serving.served(Gone) as url:
+        client = Mirror(f"{url}/v1/queries/q/results")
+        client.apply(answer(5, ["x"], reset=True), None)
+        if ends:
+            with pytest.raises(urllib.error.HTTPError, match=str(status)) as told:
+                client.refresh()
+            told.value.close()
+        else:
+            client.refresh()
+    assert ({"x"}, "c5") == (set(client.rows), client.cursor)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -17,7 +17,7 @@ from tests.conformance.reference_server import Json, Reference, Token, reference
 from tests.house import tree
 
 WORLDS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())]
-OVER_ROWS = [world for world in WORLDS if "clock" not in world]
+OVER_ROWS = [world for world in WORLDS if "clock" not in world and "slow" not in world]
 
 
 def test_files_are_those_of_the_generator():
@@ -117,6 +117,20 @@ class TakesAnyCursor(Reference):
         return True
 
 
+class GoesOnWithAnotherQuery(Reference):
+    """A cursor of what the query was is gone on from."""
+
+    def is_ours(self, query_id: str, token: Token, at: Stand) -> bool:
+        return bool(token[0] == query_id and token[2] <= at.position and token[3] <= at.now)
+
+
+class KeepsWhatWasRemoved(Reference):
+    """A query that was removed is answered."""
+
+    def remove(self, query_id: str) -> Json:
+        return {}
+
+
 class SendsAll(Reference):
     """Every delta holds all rows: right for the client, and not what a delta is for."""
 
@@ -177,6 +191,8 @@ MUTANTS: dict[str, type[Reference]] = {
     "tag of nothing": TagOfNothing,
     "unpinned pages": UnpinnedPages,
     "takes any cursor": TakesAnyCursor,
+    "goes on with another query": GoesOnWithAnotherQuery,
+    "keeps what was removed": KeepsWhatWasRemoved,
     "sends all": SendsAll,
     "new cursors": NewCursors,
     "old cursors": OldCursors,

@@ -18,7 +18,7 @@ from tests.app.support import SETTINGS, STREAM
 from tests.conformance.service_mutants import BY_THE_CLOCK, BY_WORLDS, no_check_of_the_history
 
 WORLDS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())]
-OVER_ROWS = [world for world in WORLDS if "clock" not in world]
+OVER_ROWS = [world for world in WORLDS if "clock" not in world and "slow" not in world]
 OVER_CLOCK = [world for world in WORLDS if "clock" in world]
 DRAWN = 600
 """Worlds that `make torture` draws for each kind of service."""
@@ -43,6 +43,13 @@ def shared() -> Iterator[tuple[str, object]]:
 def test_service_passes_the_worlds(url, capsys):
     """Every answer of every world of the files is what it has to be."""
     assert 0 == run.main(["--url", url]), capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_service_passes_the_world_of_a_query_that_expires(url, capsys):
+    """A minute after its last use it is gone, and says why."""
+    command = ["--url", url, "--slow", "--worlds", str(FOLDER / "expired.json")]
+    assert 0 == run.main(command), capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -42,8 +42,11 @@ def show_validation(
     rows += [("then", text) for text in plan["residual"]]
     rows += [
         (name.replace("_", " "), f"{forecast[name]:,}")
-        for name in ("rows", "bytes", "matches_per_s")
-        if forecast[name] is not None
+        for name in (
+            *(("rows",) if forecast["rows"] is not None else ("rows_at_most",)),
+            *("bytes", "matches_per_s"),
+        )
+        if forecast.get(name) is not None
     ]
     standard_output().print(plain_table(("", "query"), rows))
     standard_output().print(Text(f"estimated from {forecast['basis']}", QUIET))

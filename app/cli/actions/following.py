@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from psoup.app.cli.actions.beside import beside
 from psoup.app.cli.actions.watched_rows import Look, WatchedRows
 from psoup.app.cli.common import FollowFormat, write_bytes, write_line
 from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
@@ -23,9 +24,13 @@ SCREEN_ROWS_MAX: Final = 500
 WAIT_S: Final = 25.0
 """How long a look waits for a change: less than what proxies take for silence."""
 AGAIN_S: Final = 1.0
-"""Until a service is asked again that did not answer, and between the looks of a screen, which has to see its size."""
+"""Until a service is asked again that did not answer."""
 RESIZED_LOOK_S: Final = 0.1
 """Between two looks at the size of the terminal."""
+DRAWN_S: Final = 0.2
+"""A screen stands for so long, however often something changes."""
+AGED_S: Final = 1.0
+"""A screen with rows that have come or gone is drawn anew so often: it shows how long ago."""
 _META: Final = ("_id", "_x")
 _SIGNS: Final = {"entered": "+", "left": "-", "changed": "~"}
 
@@ -59,11 +64,13 @@ class Pace:
             self.sleep((envelope["poll_after_ms"] or 1_000 * AGAIN_S) / 1_000)
 
 
-def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Iterator[Look]:
+def looks(
+    look_once: Callable[[float], Look], pace: Pace, absent: Callable[[str], None]
+) -> Iterator[Look]:
     """Yield look after look. A service that does not answer is asked again for ever, once it has answered.
 
     Args:
-        rows: which are kept up to date.
+        look_once: looks, and waits so many seconds for a change: `WatchedRows.look`.
         pace: how often, and how many times.
         absent: told why where there was no answer to a look.
 
@@ -75,7 +82,7 @@ def looks(rows: WatchedRows, pace: Pace, absent: Callable[[str], None]) -> Itera
     while True:
         begun_s, envelope, is_news = pace.clock(), None, False
         try:
-            look = rows.look(wait_s=pace.wait_s)
+            look = look_once(pace.wait_s)
         except (ServiceUnreachableError, ServiceProblem) as error:
             may_come_back = isinstance(error, ServiceUnreachableError) or error.retryable
             if not done or not may_come_back:
@@ -108,7 +115,7 @@ def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: boo
             notes.print(Text(f"{why} Asking again.", style=QUIET))
         told.append(why)
 
-    for number, look in enumerate(looks(rows, pace, absent)):
+    for number, look in enumerate(looks(rows.look, pace, absent)):
         if told:
             notes.print(Text("The service answers again.", style=QUIET))
             told.clear()
@@ -172,24 +179,33 @@ class LiveAnswer:
         self._columns = columns
         self._caption = caption
         self._changes = RowChanges()
+        self._rows: Mapping[str, JsonObject] = {}
         self._envelope: JsonObject | None = None
         self._absent_since_s: float | None = None
         self._size = console.size
+        self._drawn_s = 0.0
 
     def run(self, rows: WatchedRows, pace: Pace) -> None:
-        """Show look after look, drawn anew for another size of the terminal, until interrupted or all were had."""
+        """Show look after look until interrupted or all were had; drawn anew for another size of the terminal."""
         try:
             with Live(console=self._console, auto_refresh=False, screen=True) as live:
-                patient = Pace(
-                    every_s=AGAIN_S if pace.every_s is None else pace.every_s,
-                    times=pace.times,
-                    sleep=lambda seconds: self._wait(live, seconds),
-                )
-                for number, look in enumerate(looks(rows, patient, lambda _: self._miss(live))):
-                    entered = look.entered if number else ()
-                    self._changes.note(rows.rows, entered, look.left, time.monotonic())
-                    self._envelope, self._absent_since_s = look.envelope, None
-                    live.update(self._screen(), refresh=True)
+
+                def look(wait_s: float) -> Look:
+                    return beside(
+                        lambda: rows.look(wait_s),
+                        lambda: self._keep_up(live),
+                        every_s=RESIZED_LOOK_S,
+                    )
+
+                patient = replace(pace, sleep=lambda seconds: self._wait(live, seconds))
+                for number, seen in enumerate(looks(look, patient, lambda _: self._miss(live))):
+                    entered = seen.entered if number else ()
+                    self._rows = rows.rows
+                    self._changes.note(self._rows, entered, seen.left, time.monotonic())
+                    self._envelope, self._absent_since_s = seen.envelope, None
+                    self._draw(live)
+                    if pace.every_s is None and number + 1 != pace.times:
+                        self._wait(live, DRAWN_S)
         except KeyboardInterrupt:
             pass  # the way to stop watching, so no failure
         finally:
@@ -211,17 +227,30 @@ class LiveAnswer:
             marks=[mark for _, mark in shown],
         )
 
+    def _draw(self, live: Live) -> None:
+        self._drawn_s = time.monotonic()
+        live.update(self._screen(), refresh=True)
+
     def _miss(self, live: Live) -> None:
         """Show that a look has had no answer."""
         if self._absent_since_s is None:
             self._absent_since_s = time.monotonic()
-        live.update(self._screen(), refresh=True)
+        self._draw(live)
 
     def _wait(self, live: Live, seconds: float) -> None:
-        """Wait for the next look; draw the last one anew where the terminal has another size meanwhile."""
+        """Wait so long, and keep what is drawn as it has to be."""
         latest_s = time.monotonic() + seconds
         while (left_s := latest_s - time.monotonic()) > 0:
             time.sleep(min(left_s, RESIZED_LOOK_S))
-            if self._console.size != self._size:
-                self._size = self._console.size
-                live.refresh()
+            self._keep_up(live)
+
+    def _keep_up(self, live: Live) -> None:
+        """Draw the last look anew where the terminal has another size, or something drawn has grown older."""
+        if self._envelope is None:
+            return
+        now_s = time.monotonic()
+        is_aged = self._changes.are_marked or self._absent_since_s is not None
+        if self._console.size != self._size or (is_aged and now_s - self._drawn_s >= AGED_S):
+            self._size = self._console.size
+            self._changes.note(self._rows, (), (), now_s)
+            self._draw(live)

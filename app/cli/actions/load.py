@@ -100,7 +100,7 @@ def _load(service: PsoupClient, plan: LoadPlan, console: Output) -> None:
             def follow(done: LoadProgress) -> None:
                 nonlocal latest
                 latest = done
-                for warning in warnings_of(plan, done):
+                for warning in warnings_of(done):
                     if warning.plain not in said:
                         said.add(warning.plain)
                         standard_error().print(warning)

@@ -23,6 +23,7 @@ from psoup.engine.query.parameters import Parameters
 
 TABLE_ROWS_DEFAULT: Final = 100
 PAGE_ROWS: Final = 10_000
+LOOK_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +34,10 @@ class View:
     limit: int | None = None
     output: OutputFormat | None = None
     ids: bool = False
+    watch: bool = False
+    """Whether to look again."""
     every_s: float | None = None
-    """Seconds between two looks; None = one look."""
+    """Seconds between two looks; None = a screen waits for changes, and others look every second."""
     times: int | None = None
 
 
@@ -83,7 +86,7 @@ def show(service: PsoupClient, described: Mapping[str, Any], view: View) -> None
             looks += 1
             if not _look_again(view, looks):
                 return
-    if view.every_s is None:
+    if not view.watch:
         limit = view.limit or TABLE_ROWS_DEFAULT
         envelope = service.invoke(str(described["id"]), **_parameters(view, limit))
         console.print(_table(described, view, envelope, envelope["rows"], part="first"))
@@ -101,7 +104,7 @@ def _watch(
     most = min(view.limit or SCREEN_ROWS_MAX, PAGE_ROWS)
     now = {} if view.now is None else {"now": view.now}
     rows = WatchedRows(service, str(described["id"]), most=most, **now)
-    pace = Pace(every_s=view.every_s or 0.0, times=view.times)
+    pace = Pace(every_s=view.every_s, times=view.times)
     LiveAnswer(console, columns_of(described, ids=view.ids), caption_of).run(rows, pace)
 
 
@@ -118,9 +121,9 @@ def _looks(service: PsoupClient, described: Mapping[str, Any], view: View) -> It
 
 def _look_again(view: View, looks: int) -> bool:
     """Return whether to look again, having waited for the moment."""
-    if view.every_s is None or (view.times is not None and looks >= view.times):
+    if not view.watch or (view.times is not None and looks >= view.times):
         return False
-    time.sleep(view.every_s)
+    time.sleep(LOOK_S if view.every_s is None else view.every_s)
     return True
 
 

@@ -59,7 +59,7 @@ class WatchedRows:
         """The rows that are held."""
         return self._held.rows
 
-    def look(self, *, wait_s: float = 0.0) -> Look:
+    def look(self, wait_s: float = 0.0) -> Look:
         """Ask what has changed, and hold that. Raises what the client raises; then nothing has changed here.
 
         A look after the first waits so long for a change, of rows that leave by the clock as well.

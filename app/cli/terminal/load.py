@@ -4,7 +4,6 @@ Where nobody watches (no terminal) the bar is a line now and then.
 """
 
 import math
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,6 @@ from psoup.pipeline.load.plan import LoadPlan, SurveyProgress
 from psoup.pipeline.load.transfer import LoadProgress
 from psoup.pipeline.wording import counted
 
-_UNIT: Final = re.compile(r'"unit": "(\w+)"')
 LOOK_EVERY_S: Final = 0.1
 """Between two steps of the bar while files are looked at."""
 LINE_EVERY_S: Final = 2.0
@@ -155,23 +153,18 @@ def show_summary(console: Console, plan: LoadPlan, done: LoadProgress, seconds: 
     console.print(text)
 
 
-def warnings_of(plan: LoadPlan, done: LoadProgress) -> list[Text]:
+def warnings_of(done: LoadProgress) -> list[Text]:
     """Return what is likely a mistake, as the last step shows it, with the option to pass.
 
-    Instants that look like counts of another unit are a mistake where they were counts: dates of 1970 that a file
-    writes out are meant.
+    Nothing of instants that look like counts of another unit: `notes_of` has told of numbers that are read so, and
+    dates of 1970 that a file writes out are meant.
     """
     found = []
     for one in done.warnings:
         detail = one["detail"]
         if one["code"] == "timestamp-unit":
-            if plan.request.read.epoch is None:
-                continue
-            seen, _, advice = detail.partition(". Declare ")
-            unit = _UNIT.search(advice)
-            passed = f"--epoch {unit[1]}" if unit else "the unit they count"
-            detail = f"{seen}. The file's numbers were read by --epoch {plan.request.read.epoch}: pass {passed}"
-        elif one["code"] == "no-time-column":
+            continue
+        if one["code"] == "no-time-column":
             detail = f"{detail}, or pass --time to psoup load"
         found.append(Text.assemble(("warning ", "bold yellow"), in_command_words(detail)))
     return found

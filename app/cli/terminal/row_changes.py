@@ -30,6 +30,11 @@ class RowChanges:
         self._entered_s: dict[str, float] = {}
         self._left_s: dict[str, float] = {}
 
+    @property
+    def are_marked(self) -> bool:
+        """Return whether some row has a mark, which grows older."""
+        return bool(self._entered_s or self._left_s)
+
     def note(
         self, rows: Mapping[str, Row], entered: Iterable[Row], left: Iterable[Row], now_s: float
     ) -> None:

@@ -6,6 +6,8 @@ from pydantic import BaseModel, Field
 
 from psoup.engine.asking.forecast import Forecast
 from psoup.engine.asking.plan import QueryPlan
+from psoup.engine.query.reading import Reading
+from psoup.pipeline.wording import counted
 
 
 class SourcePlanAnswer(BaseModel):
@@ -36,9 +38,12 @@ class PlanAnswer(BaseModel):
 
 
 class ForecastAnswer(BaseModel):
-    """What a query would answer now. Null: nothing can be said."""
+    """What a query would answer now. Null: nothing can be said; `basis` says why."""
 
     rows: int | None
+    rows_at_most: int | None = Field(
+        description="The answer has no more now: of groups, of DISTINCT, of row windows and of joins, whose `rows` values decide."
+    )
     bytes: int | None = Field(description="Of their values.")
     matches_per_s: float | None = Field(
         description="Rows that meet its condition, a second of their time, as the latest came."
@@ -65,22 +70,47 @@ def describe_plan(plan: QueryPlan, *, shared_with: int | None) -> dict[str, obje
     }
 
 
-def describe_forecast(forecast: Forecast, stream: str) -> dict[str, object]:
-    """Return the members of `ForecastAnswer`; `stream` is the first of FROM."""
+def describe_forecast(forecast: Forecast, reading: Reading) -> dict[str, object]:
+    """Return the members of `ForecastAnswer` for a query."""
     rate = forecast.matches_per_s
     return {
         "rows": forecast.rows,
+        "rows_at_most": forecast.rows_at_most,
         "bytes": forecast.nbytes,
         "matches_per_s": None if rate is None else float(f"{rate:.3g}"),
-        "basis": _basis(forecast, stream),
+        "basis": _basis(forecast, reading),
     }
 
 
-def _basis(forecast: Forecast, stream: str) -> str:
-    if forecast.sampled is None:
-        return "nothing: joins are not estimated"
+def _basis(forecast: Forecast, reading: Reading) -> str:
+    """Return what a forecast was made from, and why rows are not estimated where they are not."""
+    streams = [source.stream for source in reading.clause.sources]
     if not forecast.reached:
-        return f"no row of {stream} in reach of the window"
-    looked_at = "all" if forecast.sampled == forecast.reached else f"{forecast.sampled:,} of"
-    rows = "row" if forecast.reached == 1 else "rows"
-    return f"{looked_at} {forecast.reached:,} {rows} of {stream} in reach of the window"
+        return f"nothing: {' or '.join(dict.fromkeys(streams))} changed while it was looked at"
+    if forecast.sampled is None:
+        parts = [
+            f"{counted(n, 'row')} of {name}"
+            for n, name in zip(forecast.reached, streams, strict=True)
+        ]
+        looked_at = f"{', '.join(parts[:-1])} and {parts[-1]} in reach of the windows"
+    elif not forecast.sampled:
+        looked_at = f"no row of {streams[0]} in reach of the window"
+    else:
+        (reached,) = forecast.reached
+        share = "all" if forecast.sampled == reached else f"{forecast.sampled:,} of"
+        looked_at = f"{share} {counted(reached, 'row')} of {streams[0]} in reach of the window"
+    return looked_at if forecast.rows is not None else f"{looked_at}; {_undecided(reading)}"
+
+
+def _undecided(reading: Reading) -> str:
+    """Return what of an answer is not estimated, because values decide it."""
+    shape = reading.shape
+    if shape.keys is not None:
+        what = "how many groups these make"
+    elif shape.distinct:
+        what = "how many of these differ"
+    elif len(reading.clause.sources) > 1:
+        what = "which of these find each other"
+    else:
+        what = "how many of these the row window shows"
+    return f"{what} is not estimated"

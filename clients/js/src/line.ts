@@ -126,7 +126,12 @@ export class Line {
   async #hear(told: Told, asked: Asked, { signal }: Watch): Promise<void> {
     let again: Problem | null = null;
     for (const [handle, answer] of Object.entries(told.results)) {
-      const isTaken = await this.#mirrors.get(handle)?.take(answer, asked.get(handle) ?? null, signal);
+      const mirror = this.#mirrors.get(handle);
+      if (!mirror || mirror.problem) continue;
+      const isTaken = await mirror.take(answer, asked.get(handle) ?? null, signal).catch((error: unknown) => {
+        if (!(error instanceof Problem && error.endsQuery)) throw error;
+        mirror.end(error); // it went while its pages were read: the others go on
+      });
       if (isTaken === false) again = new Problem({ detail: `the rows of ${handle} do not add up to their count` });
     }
     for (const [handle, body] of Object.entries(told.gone)) {

@@ -64,10 +64,19 @@ export class Mirror {
     };
   }
 
-  /** Ask what has changed. Throws where nobody answers; then nothing is lost, and what was shown stays. */
+  /**
+   * Ask what has changed. Throws where nobody answers; then nothing is lost, and what was shown stays.
+   *
+   * Where the query was removed, or has expired, `problem` is what it throws: this mirror will show nothing new.
+   */
   async refresh(): Promise<void> {
     await this.loaded;
-    for (let tries = 0; tries < TRIES; tries++) if (await this.#ask()) return;
+    try {
+      for (let tries = 0; tries < TRIES; tries++) if (await this.#ask()) return;
+    } catch (error) {
+      if (error instanceof Problem && error.endsQuery) this.end(error);
+      throw error;
+    }
     throw new Problem({ detail: `${TRIES} answers did not add up to their count` });
   }
 

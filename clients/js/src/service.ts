@@ -63,6 +63,11 @@ export class Problem extends Error {
     this.retryable = body.retryable ?? this.code === "";
     this.pauseMs = pauseMs;
   }
+
+  /** Whether its query is there no more: to go on, register it again and begin without a cursor. */
+  get endsQuery(): boolean {
+    return ["not-found", "query-expired"].includes(this.code);
+  }
 }
 
 export class Service {

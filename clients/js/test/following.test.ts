@@ -121,6 +121,42 @@ test("a query that is removed ends, alone", async (t) => {
   await until(() => isRight(mirrors.get(stays!)!), "the other one goes on");
 });
 
+test("a query that expires ends, alone, also while its pages are read", async (t) => {
+  const stream = await declare();
+  const [goes, stays] = await Promise.all(["0", "1"].map((n) => register(`SELECT n FROM ${stream} WHERE n > ${n}`)));
+  await append(stream, Array.from({ length: 1_200 }, (_, n) => ({ ts: at(n), n })));
+  const gone = { status: 410, code: "query-expired", retryable: false, expired_at: "2026-01-01T00:00:00.000000Z" };
+  const { mirrors, errors } = following(t, [goes!, stays!], {
+    fetch: (input, init) => {
+      const isPage = String(input).includes("page=") && String(input).includes(goes!);
+      return isPage ? Promise.resolve(Response.json(gone, { status: 410 })) : fetch(input, init);
+    },
+  });
+  await until(() => mirrors.get(goes!)!.problem?.code === "query-expired", "the end is told");
+  await append(stream, [{ ts: at(1_300), n: 1_300 }]);
+  await until(() => isRight(mirrors.get(stays!)!), "the other one goes on");
+  assert.deepEqual([mirrors.get(stays!)!.problem, errors], [null, []]);
+});
+
+test("what the service says has expired ends, and is not asked for again", async (t) => {
+  const asked: string[][] = [];
+  const gone = { q_1: { status: 410, code: "query-expired", retryable: false, detail: "nobody used it" } };
+  const answer = {
+    gen: 1, seq: 1, now: null, reset: true, rows: [{ _id: "1", _x: null }], removed: [], keep: null, count: 1,
+    changes_at: null, complete: false, cursor: "c1", next: null,
+  };
+  const fake = await serving((queries, _, reply) => {
+    asked.push(Object.keys(queries));
+    const told = { results: { q_2: answer }, gone: "q_1" in queries ? gone : {}, more: false };
+    reply.end(`event: result\ndata: ${JSON.stringify(told)}\n\n`);
+  });
+  t.after(fake.close);
+  const { mirrors } = following(t, ["q_1", "q_2"], { pace: FAST }, fake.url);
+  await until(() => asked.length > 2, "it is asked again");
+  assert.deepEqual([mirrors.get("q_1")!.problem!.message, mirrors.get("q_2")!.problem], ["nobody used it", null]);
+  assert.deepEqual(asked.slice(0, 3), [["q_1", "q_2"], ["q_2"], ["q_2"]]);
+});
+
 test("two that follow the same share one connection, and the second takes over", async (t) => {
   const stream = await declare();
   const [mine, both] = await Promise.all(["0", "1"].map((n) => register(`SELECT n FROM ${stream} WHERE n > ${n}`)));

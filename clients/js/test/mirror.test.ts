@@ -46,6 +46,57 @@ test("a mirror reads pages, and begins anew where one has gone", async () => {
   assert.deepEqual([one.rows.length, pages], [2_500, 5]);
 });
 
+test("a query that was removed, or has expired, ends its mirror, which shows what it has", async () => {
+  const stream = await declare();
+  const gone = { status: 410, code: "query-expired", retryable: false, expired_at: "2026-01-01T00:00:00.000000Z" };
+  for (const expired of [false, true]) {
+    const handle = await register(`SELECT n FROM ${stream}`);
+    let isGone = false;
+    const one = mirror(url, handle, {
+      fetch: (input, init) =>
+        isGone && expired ? Promise.resolve(Response.json(gone, { status: 410 })) : fetch(input, init),
+    });
+    let told = 0;
+    one.subscribe(() => told++);
+    await append(stream, [{ ts: at(1), n: 1 }]);
+    await one.refresh();
+    const { rows } = one;
+    await call("DELETE", `/v1/queries/${handle}`);
+    isGone = true;
+    const code = expired ? "query-expired" : "not-found";
+    await assert.rejects(one.refresh(), (problem: Problem) => problem.code === code && problem.endsQuery);
+    assert.equal(one.problem?.code, code);
+    assert.deepEqual([one.rows, told], [rows, 2], "rows, and the end, are told");
+  }
+});
+
+test("a page that has gone, and a service that is away, end no mirror", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream}`);
+  for (const body of [{ status: 410, code: "page-expired" }, { status: 503, code: "recovering", retryable: true }]) {
+    const one = mirror(url, handle, { fetch: async () => Response.json(body, { status: body.status }) });
+    await assert.rejects(one.refresh(), (problem: Problem) => !problem.endsQuery);
+    assert.equal(one.problem, null);
+  }
+});
+
+test("a query that is changed under its handle begins anew, and a column of its stream changes nothing", async () => {
+  const stream = await declare();
+  const handle = await register(`SELECT n FROM ${stream} WHERE n > 1`);
+  const one = mirror(url, handle);
+  await append(stream, [1, 2, 3].map((n) => ({ ts: at(n), n })));
+  await one.refresh();
+  await call("PATCH", `/v1/streams/${stream}`, { add_columns: [{ name: "note", type: "string" }] });
+  await append(stream, [{ ts: at(4), n: 4, note: "new" }]);
+  const { cursor } = one.mark;
+  await one.refresh();
+  assert.deepEqual(numbers(one), [2, 3, 4]);
+  assert.notEqual(one.mark.cursor, cursor);
+  await call("PATCH", `/v1/queries/${handle}`, { sql: `SELECT n, note FROM ${stream} WHERE n < 3 OR n = 4`, ttl: "1h" });
+  await one.refresh();
+  assert.deepEqual(one.rows.map(({ n, note }) => [n, note]), [[1, null], [2, null], [4, "new"]]);
+});
+
 test("rows that do not add up are asked for anew, and never with a cursor that they do not have", async () => {
   const stream = await declare();
   const handle = await register(`SELECT n FROM ${stream}`);

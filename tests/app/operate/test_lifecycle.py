@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import json
 import os
 import resource
 import signal
@@ -14,10 +15,12 @@ from psoup.app.admission.slots import unlimited_slots
 from psoup.app.admission.traffic import Traffic
 from psoup.app.connection.listening import listen
 from psoup.app.connection.server import make_server
+from psoup.app.errors import ListenError, SettingError
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.request_log import RequestLog
 from psoup.app.operate.interrupts import Terminated, interruptible, uninterrupted
 from psoup.app.operate.lifecycle import (
+    EXIT_ADDRESS,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_SETTINGS,
@@ -85,6 +88,33 @@ def test_a_process_without_files_for_its_clients_is_not_begun(said, monkeypatch)
     assert ("not-started", "setting") == (line["event"], line["code"])
     assert "40 files" in line["detail"]
     assert "ulimit -n 4352" in line["detail"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (StoreUnavailableError("No answer."), EXIT_STORE, "No answer. Start it, redis-server "),
+        (ListenError("::1", 80, OSError(errno.EACCES, "Denied")), EXIT_ADDRESS, "Denied"),
+        (SettingError("host cannot be."), EXIT_SETTINGS, "host cannot be."),
+        (OSError(errno.ENOSPC, "No space"), EXIT_STORE, "The system refused what a start takes: "),
+    ],
+)
+@pytest.mark.parametrize("style", ["console", "json"])
+def test_start_that_fails_off_a_terminal_ends_in_one_sentence(error, code, sentence, style, capsys):
+    """Where log lines are JSON it is one of these, which a program reads."""
+
+    def work(_: object) -> int:
+        raise error
+
+    settings = Settings(store="redis://127.0.0.1:1", port=0, log_format=style)
+    assert code == run_process(settings, work)
+    (line,) = capsys.readouterr().err.splitlines()
+    if style == "json":
+        told = json.loads(line)
+        assert "not-started" == told["event"]
+        assert told["detail"].startswith(sentence)
+    else:
+        assert line.startswith(f"error psoup has not started: {sentence}")
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])

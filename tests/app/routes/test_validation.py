@@ -59,6 +59,7 @@ async def test_validation_says_what_a_registration_would(api: Api):
     rows = (await api.results(registered["id"]))["count"]
     assert {
         "rows": rows,
+        "rows_at_most": rows,
         "bytes": rows * (len("ACME") + 8),
         "matches_per_s": 0.444,
         "basis": "all 10 rows of trades in reach of the window",
@@ -142,9 +143,10 @@ async def test_plan_does_not_count_among_too_many(api: Api, monkeypatch):
 
 @pytest.mark.services
 async def test_validation_of_a_join_names_its_streams(api: Api):
-    """Each stream of FROM has its part of the plan; nothing is forecast."""
+    """Each stream of FROM has its part of the plan; the forecast is a bound, and says from what."""
     await api.declare()
     await api.declare("quotes")
+    await api.rows([row(i, sym="A", px=float(i)) for i in range(3)])
     sql = "SELECT t.px FROM trades AS t, quotes AS q WHERE t.sym = q.sym AND q.px > 3 BEGIN (NOW - 9) END (NOW)"
     found = await validated(api, sql)
     plan = found["plan"]
@@ -152,6 +154,30 @@ async def test_validation_of_a_join_names_its_streams(api: Api):
         (one["stream"], one["driver"]) for one in plan["streams"]
     ]
     assert ["quotes.sym = trades.sym"] == plan["joined_on"]
-    assert {"rows": None, "bytes": None, "matches_per_s": None} == {
-        name: value for name, value in found["forecast"].items() if name != "basis"
-    }
+    assert {
+        "rows": None,
+        "rows_at_most": 0,
+        "bytes": None,
+        "matches_per_s": None,
+        "basis": "3 rows of trades and 0 rows of quotes in reach of the windows; which of these find each other is not estimated",
+    } == found["forecast"]
+
+
+@pytest.mark.services
+@pytest.mark.parametrize(
+    ("sql", "rows", "basis"),
+    [
+        ("SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym", None, "how many groups these make"),
+        ("SELECT DISTINCT sym FROM trades", None, "how many of these differ"),
+        ("SELECT sym FROM trades [ROWS 9]", None, "how many of these the row window shows"),
+        ("SELECT COUNT(*) AS n FROM trades", 1, None),
+    ],
+)
+async def test_validation_says_why_rows_are_not_estimated(api: Api, sql, rows, basis):
+    """And how many there are at most."""
+    await api.declare()
+    await api.rows([row(0, sym="A", px=1.0)])
+    forecast = (await validated(api, sql))["forecast"]
+    assert (rows, 1) == (forecast["rows"], forecast["rows_at_most"])
+    why = f"; {basis} is not estimated" if basis else ""
+    assert f"all 1 row of trades in reach of the window{why}" == forecast["basis"]

@@ -1,5 +1,9 @@
 """What `psoup load` says before it is too late: rows of another load, columns and types it cannot know."""
 
+import orjson
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 from psoup.app.cli import consent
@@ -108,26 +112,62 @@ def test_load_of_a_header_alone_asks_for_the_types(psoup, tmp_path):
     assert 0 == psoup.rows("s")
 
 
-def test_load_in_another_unit_shows_the_warning_of_the_service_once(psoup, tmp_path):
-    """Milliseconds read as microseconds are all of January 1970: every batch is accepted, and one warning says so."""
-    path = tmp_path / "a.csv"
-    path.write_text("at,n\n" + "".join(f"{1_700_000_000_000 + i},{i}\n" for i in range(100)))
-    command = (
-        "load",
-        path,
-        "--stream",
-        "s",
-        "--schema",
-        "at timestamp, n int64",
-        "--batch-rows",
-        10,
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
+def test_load_in_another_unit_is_noted_before_the_first_batch(psoup, tmp_path, name):
+    """Milliseconds read as microseconds are all of January 1970: the note names the option that reads them so, once."""
+    table = pa.table({"at": [1_700_000_000_000 + i for i in range(100)], "n": range(100)})
+    path = tmp_path / name
+    if name.endswith("csv"):
+        pa_csv.write_csv(table, path)
+    elif name.endswith("parquet"):
+        pq.write_table(table, path)
+    else:
+        path.write_bytes(b"\n".join(map(orjson.dumps, table.to_pylist())))
+    command = ("load", path, "--stream", "s", "--time", "at", "--batch-rows", 10)
+    said = psoup(*command, "--epoch", "us", "--dry-run").stderr
+    assert said == (
+        "note at is read by --epoch us: the times of the first 100 rows lie in 1970; the numbers look like milliseconds:"
+        " --epoch ms reads them so\n"
     )
-    assert "1970" not in psoup(*command[:3], "t", *command[4:], "--epoch", "ms").stderr
-    said = psoup(*command, "--epoch", "us").stderr
-    assert "look like milliseconds" in said
-    assert "read by --epoch us: pass --epoch ms" in said
-    assert "Declare" not in said
-    assert 1 == said.count("look like")
+    assert said == psoup(*command, "--epoch", "us").stderr
+    assert "" == psoup(*command[:3], "t", *command[4:], "--epoch", "ms").stderr
+
+
+def test_load_of_times_that_do_not_count_from_1970_is_noted(psoup, tmp_path):
+    """Seconds of a recording: no unit makes them dates of this century, and windows work all the same."""
+    path = tmp_path / "a.csv"
+    path.write_text("at,seen,n\n0,5,1\n3600,,2\n")
+    said = psoup(
+        *("load", path, "--stream", "s", "--time", "at", "--epoch", "s"),
+        *("--time-format", "seen=ms"),
+    ).stderr
+    first, second = said.splitlines()
+    assert first == (
+        "note at is read by --epoch s: the times of the first 2 rows lie in 1970, from 1970-01-01 00:00:00 to"
+        " 1970-01-01 01:00:00: right where they count from 1970; windows measure the time between rows and work in"
+        " either case"
+    )
+    assert second.startswith(
+        "note seen is read by --time-format seen=ms: the time of the first row lies in 1970, from 1970-01-01 00:00:00"
+    )
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
+def test_load_of_empty_texts_beside_null_is_noted(psoup, tmp_path, name):
+    """They are stored as they are; the note names the column, and the predicate that finds both."""
+    rows = [{"n": i, "t": t, "u": "", "v": None if i else "x"} for i, t in enumerate(("", None))]
+    path = tmp_path / name
+    if name.endswith("csv"):
+        path.write_text('n,t,u,v\n0,"","",x\n1,,"",\n')
+    elif name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    assert (
+        "note empty texts stand beside NULL in t: an empty text is no NULL, so IS NULL does not find it;"
+        " t IS NULL OR t = '' finds both\n"
+    ) == psoup("load", path, "--stream", "s", "--types", "n int64, t string, u string").stderr
+    assert "" == psoup("load", path, "--stream", "r", "--skip-columns", "t").stderr
 
 
 def test_load_of_dates_of_1970_does_not_warn_of_their_unit(psoup, tmp_path):

@@ -1,11 +1,12 @@
-"""Forecasts: exact where little is held, near where much is; silent where nothing can be said."""
+"""Forecasts: exact where little is held, near where much is; a bound where values decide."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.asking.forecast import UNKNOWN
 from psoup.engine.invocation.answer import Request
@@ -45,15 +46,20 @@ def test_oracle_forecast_of_a_small_world_is_its_answer(data):
     """Where the sample is everything, the number of rows is that of the answer, and the basis says so."""
     schema = data.draw(strategies.schemas(retention=strategies.retentions()))
     query = data.draw(strategies_sql.queries(schema))
-    assume(not query.distinct)
     world = World()
     world.declare(schema)
     for _ in range(2):
         world.append(schema.name, data.draw(strategies.batches(schema)))
     found = forecast_of(world, query.sql)
-    assert found.sampled == found.reached
-    assert len(world.invoke(world.register(query.sql)).rows) == found.rows
-    assert (found.nbytes == 0) == (found.rows == 0) or not query.outputs
+    assert (found.sampled,) == found.reached
+    rows = len(world.invoke(world.register(query.sql)).rows)
+    assert found.rows_at_most is not None
+    if query.distinct:
+        assert found.rows in {None, 0}
+        assert rows <= found.rows_at_most
+        return
+    assert rows == found.rows == found.rows_at_most
+    assert found.nbytes == 0 or rows
 
 
 @pytest.mark.parametrize("share", [0.5, 0.02])
@@ -80,16 +86,17 @@ def test_forecast_of_much_is_near(share, window):
     rows = world.page(world.register(sql), Request(limit=1, count_only=True)).count
     assert (FORECAST_ROWS_MAX, 150_001 if window else count) == (
         found.sampled,
-        _near(found.reached),
+        _near(found.reached[0]),
     )
+    assert found.rows_at_most == found.reached[0] >= rows
     assert found.rows == pytest.approx(rows, rel=0.1)
     assert found.nbytes == pytest.approx(rows * 11, rel=0.15)
     assert found.matches_per_s == pytest.approx(1_000 * share, rel=0.1)
 
 
-def _near(reached: int | None) -> int | None:
+def _near(reached: int) -> int:
     """Return the rows in reach, rounded where a chunk's edge adds some."""
-    return 150_001 if reached is not None and 150_001 <= reached <= 150_001 + 4_096 else reached
+    return 150_001 if 150_001 <= reached <= 150_001 + 4_096 else reached
 
 
 def test_forecast_follows_limit_and_offset():
@@ -102,23 +109,54 @@ def test_forecast_follows_limit_and_offset():
 
 
 @pytest.mark.parametrize(
-    "sql",
+    ("sql", "most"),
     [
-        "SELECT x, COUNT(*) AS n FROM s GROUP BY x",
-        "SELECT DISTINCT x FROM s",
-        "SELECT x FROM s [ROWS 2]",
+        ("SELECT x, COUNT(*) AS n FROM s GROUP BY x", 4),
+        ("SELECT x, COUNT(*) AS n FROM s WHERE x > 0 GROUP BY x HAVING COUNT(*) > 1", 3),
+        ("SELECT COUNT(*) AS n FROM s HAVING COUNT(*) > 9", 1),
+        ("SELECT DISTINCT x FROM s", 4),
+        ("SELECT DISTINCT x FROM s LIMIT 3 OFFSET 2", 2),
+        ("SELECT x FROM s [ROWS 2]", 2),
+        ("SELECT x FROM s [PARTITION BY x ROWS 1]", 4),
     ],
 )
-def test_forecast_of_rows_that_values_decide_is_silent(sql):
-    """How many groups there are is not told by a sample; the rate of matches is."""
-    found = forecast_of(world_of(row(0), row(2), row(4)), sql)
-    assert (None, None, 0.75) == (found.rows, found.nbytes, found.matches_per_s)
+def test_forecast_of_rows_that_values_decide_has_a_bound(sql, most):
+    """How many groups there are is not told by a sample; that rows are no fewer is, and the rate of matches."""
+    world = world_of(row(0), row(2, 1), row(4, 1), row(8, 2))
+    found = forecast_of(world, sql)
+    assert (None, None, most) == (found.rows, found.nbytes, found.rows_at_most)
+    assert found.matches_per_s is not None
+    assert len(world.invoke(world.register(sql)).rows) <= most
 
 
-def test_forecast_of_a_join_is_silent():
-    """Nothing is said of pairs."""
-    sql = "SELECT a.x FROM s AS a, s AS b WHERE a.x = b.x BEGIN (NOW - 5) END (NOW)"
-    assert UNKNOWN == forecast_of(world_of(row(0)), sql)
+@pytest.mark.parametrize(
+    "source", ["s", "s AS a, s AS b WHERE a.x = b.x BEGIN (NOW - 5) END (NOW)"]
+)
+@pytest.mark.parametrize("rows", [0, 3])
+def test_forecast_of_one_group_of_all_rows_is_one_row(source, rows):
+    """Also where no row is in it, unless there is no NOW yet."""
+    world = world_of(*(row(second) for second in range(rows)))
+    found = forecast_of(world, f"SELECT COUNT(*) AS n FROM {source}")
+    assert ((1, 1) if rows else (0, 0)) == (found.rows, found.rows_at_most)
+
+
+@pytest.mark.parametrize(
+    ("sql", "reached", "most"),
+    [
+        ("SELECT a.x FROM s AS a, s AS b WHERE a.x = b.x BEGIN (NOW - 5) END (NOW)", (4, 4), 16),
+        ("SELECT a.x FROM s AS a, s AS b WHERE a.x = b.x LIMIT 7", (4, 4), 7),
+        ("SELECT a.x FROM s [ROWS 3] AS a, s AS b WHERE a.x = b.x", (4, 4), 12),
+        ("SELECT a.x FROM s AS a LEFT JOIN e AS b ON a.x = b.x", (4, 0), 4),
+        ("SELECT a.x FROM s AS a, e AS b WHERE a.x = b.x", (4, 0), 0),
+    ],
+)
+def test_forecast_of_a_join_is_a_bound(sql, reached, most):
+    """How many rows find each other is not estimated; there are not more than combinations of those in reach."""
+    world = world_of(row(0), row(2, 1), row(4, 1), row(8, 2))
+    world.declare(replace(SCHEMA, name="e"))
+    found = forecast_of(world, sql)
+    assert replace(UNKNOWN, rows_at_most=most, reached=reached) == found
+    assert len(world.invoke(world.register(sql)).rows) <= most
 
 
 def test_forecast_without_tuples_is_of_nothing():
@@ -126,4 +164,4 @@ def test_forecast_without_tuples_is_of_nothing():
     world = World()
     world.declare(SCHEMA)
     found = forecast_of(world, "SELECT x FROM s")
-    assert (0, 0, None, 0) == (found.rows, found.nbytes, found.matches_per_s, found.reached)
+    assert replace(UNKNOWN, rows=0, rows_at_most=0, nbytes=0, sampled=0, reached=(0,)) == found

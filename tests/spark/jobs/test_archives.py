@@ -8,11 +8,12 @@ import shutil
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
 
 from psoup.client.calls import PsoupClient
 from psoup.client.errors import DefinitionError
 from psoup.engine.query.window import Window
-from psoup.pipeline.errors import ReadRefusedError
+from psoup.pipeline.errors import JobFailedError, ReadRefusedError
 from psoup.pipeline.spark.archive_answers import tuples
 from psoup.pipeline.spark.archive_answers.archive import archived_through
 from psoup.pipeline.spark.archive_answers.archive_note import (
@@ -25,6 +26,7 @@ from psoup.pipeline.spark.archive_answers.archive_query import ArchiveQuery, ins
 from psoup.pipeline.spark.archive_answers.tuples import find_tuples, rows_of
 from psoup.pipeline.spark.jobs.archive import archive
 from psoup.pipeline.spark.launch import checkpoints as kept
+from psoup.pipeline.spark.launch.job_run import JobEnd, JobProgress
 from psoup.pipeline.spark.launch.requests import ArchiveRequest
 from psoup.pipeline.spark.options import Connection
 from psoup.pipeline.spark.sql.standing_query import agreeing
@@ -240,3 +242,45 @@ def test_archive_goes_on_with_a_column_that_was_added(spark, psoup_url, service,
         assert [None] * 20 + gates.to_pylist() == [row.gate for row in shown]
         archive_of(spark, psoup_url, "wider", tmp_path)
     service.unhold("wider")
+
+
+def test_archive_that_runs_goes_on_with_a_column_that_is_added(spark, psoup_url, service, tmp_path):
+    """The query that does not read it ends, the next one takes its place: no row is missed or written twice."""
+    declare(service, "growing", FLIGHTS)
+    append(service, "growing", flights(0, 20))
+    told: list[int] = []
+
+    def on_progress(done: JobProgress) -> None:
+        told.append(done.rows_all)
+        if len(told) == 1:
+            service.add_columns("growing", [{"name": "gate", "type": "string"}])
+            gates = pa.array([f"gate {i}" for i in range(20)], pa.string())
+            append(service, "growing", flights(20, 40).append_column("gate", gates))
+
+    path = str(tmp_path / "growing")
+    request = ArchiveRequest(stream="growing", path=path, every="200ms", url=psoup_url)
+    end = archive(spark, request, on_progress, lambda: 40 in told)
+    assert (40, [20, 40], True) == (end.rows, told, end.stopped)
+    rows = spark.read.option("mergeSchema", "true").parquet(path).orderBy("_id").collect()
+    assert [None] * 20 + [f"gate {i}" for i in range(20)] == [row.gate for row in rows]
+    service.unhold("growing")
+
+
+def test_archive_that_fails_otherwise_is_not_begun_anew(
+    spark, psoup_url, service, tmp_path, monkeypatch
+):
+    """A failure ends the job, where no column is missing that would explain it."""
+    declare(service, "failing", FLIGHTS)
+    append(service, "failing", flights(0, 5))
+    begun: list[object] = []
+
+    def fail(query: StreamingQuery, *_: object) -> JobEnd:
+        begun.append(query)
+        query.stop()
+        raise JobFailedError("gone")
+
+    monkeypatch.setattr("psoup.pipeline.spark.jobs.archive.follow_query", fail)
+    with pytest.raises(JobFailedError, match="gone"):
+        archive_of(spark, psoup_url, "failing", tmp_path)
+    assert 1 == len(begun)
+    service.unhold("failing")
