@@ -71,9 +71,10 @@ def series(
         except PageExpiredError:  # rows left retention while they were read
             continue
         now_us = instant(snapshot, None)
-        names = tuple([output.name for output in cache.reading(snapshot).shape.outputs])
+        shape = cache.reading(snapshot).shape
+        outputs = tuple([(output.name, output.type) for output in shape.outputs])
         cut, query = snapshot.cut, snapshot.query
-        return Series(cut, query, now_us, names, asked_us, points, overflowed)
+        return Series(cut, query, now_us, outputs, asked_us, points, overflowed)
     raise retention_overtakes()
 
 

@@ -177,7 +177,8 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
     "invoke_series": Operation(
         _RESULTS,
         "Answers what a query's window shows at each of a sequence of instants, all at one position: what a chart draws."
-        " Of a query with groups it reads the rows once, however many points there are. Rows have no `_id` and `_x`.",
+        " Of a query with groups it reads the rows once, however many points there are. Rows have no `_id` and `_x`."
+        " CSV and Arrow have the rows of all points as one table, each behind the instant of its point, `_now`.",
     ),
     "invoke_queries": Operation(
         _RESULTS,

@@ -338,9 +338,10 @@ FORMAT = Parameter(
 )
 SERIES_FORMAT = Parameter(
     "format",
-    one_of("json", "ndjson"),
-    {"type": "string", "enum": ["json", "ndjson"]},
-    "The representation; goes before Accept. NDJSON has one point a line.",
+    one_of("json", "ndjson", "csv", "arrow"),
+    {"type": "string", "enum": ["json", "ndjson", "csv", "arrow"]},
+    "The representation; goes before Accept. NDJSON has one point a line; CSV and Arrow have the rows of all points, each"
+    " behind the instant of its point, `_now`.",
 )
 META = Parameter(
     "meta",

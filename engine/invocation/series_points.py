@@ -8,6 +8,7 @@ from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.results.contract import Cut, Snapshot
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
 
@@ -39,7 +40,7 @@ class Series:
         cut: the position of all points.
         query: the query asked.
         now_us: its NOW; None before the first tuple that tells it.
-        names: of the outputs.
+        outputs: name and type of each.
         asked_us: the instants that were asked for.
         points: in the order of the instants, those of one hop that follow each other as one.
         overflowed: aggregates that are NULL in some point because their value is none of their type.
@@ -48,7 +49,7 @@ class Series:
     cut: Cut
     query: QueryRecord
     now_us: int | None
-    names: tuple[str, ...]
+    outputs: tuple[tuple[str, ColumnType], ...]
     asked_us: Sequence[int]
     points: Sequence[Point]
     overflowed: tuple[AggregateCall, ...]

@@ -606,8 +606,8 @@ SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE COUNT(*) > 5
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id LEFT JOIN Quotes q ON q.sym = s.id
 --> unsupported-sql 1:63:4 LEFT
---> A LEFT JOIN stands last in FROM: no stream is joined behind it.
---> write inner joins before it: FROM a JOIN c ON a.x = c.x LEFT JOIN b ON a.x = b.y
+--> FROM has one LEFT JOIN at most: this is a second one.
+--> register a query for each of them, FROM a LEFT JOIN b and FROM a LEFT JOIN c, and put their rows together by the columns of a; or write an inner JOIN for one, before the LEFT JOIN
 
 SELECT t.px FROM trades t, Quotes q LEFT JOIN symbols s ON t.sym = s.id AND q.sym = s.id
 --> unsupported-sql 1:28:6 Quotes

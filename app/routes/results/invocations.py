@@ -9,7 +9,7 @@ import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
@@ -34,6 +34,7 @@ from psoup.app.routes.results.long_poll import (
     when_changed,
 )
 from psoup.app.routes.results.pages import (
+    BARE_ROWS,
     HistoryPage,
     await_applied,
     encoded_response,
@@ -62,7 +63,6 @@ from psoup.app.wire.parameters import (
     SHAPE,
     WAIT,
 )
-from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
 from psoup.engine.invoke import ATTEMPTS_MAX, Request, retention_overtakes
@@ -276,12 +276,6 @@ def _response(
     raise retention_overtakes()
 
 
-_TEXT: Final = {"schema": {"type": "string"}}
-_CONTENT: Final[dict[str, Any]] = {
-    NDJSON: _TEXT,
-    CSV: _TEXT,
-    ARROW: {"schema": {"type": "string", "format": "binary"}},
-}
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(
         "GET",
@@ -293,7 +287,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             200: Shown(
                 "One page of the answer.",
                 ResultsAnswer,
-                content=_CONTENT,
+                content=BARE_ROWS,
                 headers={
                     "Psoup-Gen": "Generation of the history.",
                     "Psoup-Seq": "Position the answer belongs to.",

@@ -8,7 +8,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.answers.negotiation import FORMATS, encode_content
 from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
 from psoup.app.wire.parameters import CURSOR, FORMAT, META, ROWS_LIMIT, SHAPE
+from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError, InvalidFieldError, NotFoundError, NotYetVisibleError
 from psoup.engine.invoke import Answer, PagePosition
@@ -24,6 +25,13 @@ from psoup.engine.log.operation import QueryId
 from psoup.engine.store.archive_answers import HistoryId
 from psoup.engine.tuples.batch import Seq
 
+_TEXT: Final[Mapping[str, Any]] = {"schema": {"type": "string"}}
+BARE_ROWS: Final[Mapping[str, Any]] = {
+    NDJSON: _TEXT,
+    CSV: _TEXT,
+    ARROW: {"schema": {"type": "string", "format": "binary"}},
+}
+"""What bodies without an envelope are, by media type, as OpenAPI says it."""
 _HISTORY: Final = "history"
 """Begins the token of a page of an answer that a job has computed."""
 

@@ -2,16 +2,21 @@
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from starlette.responses import Response
 
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results.caching import NO_CACHE, VARY
-from psoup.app.routes.results.pages import await_applied, await_registered, encoded_response
-from psoup.app.wire.answers.negotiation import FORMATS, choose_format
+from psoup.app.routes.results.pages import (
+    BARE_ROWS,
+    await_applied,
+    await_registered,
+    encoded_response,
+)
+from psoup.app.wire.answers.negotiation import choose_format
 from psoup.app.wire.models.invocations import Presentation
 from psoup.app.wire.models.series import SeriesAnswer, encode_series, series_headers
 from psoup.app.wire.parameters import (
@@ -26,7 +31,6 @@ from psoup.app.wire.parameters import (
     Moment,
     Parameter,
 )
-from psoup.app.wire.rows.body import NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NowOutOfRangeError
 from psoup.engine.invocation.pinning import instant, oldest
@@ -34,14 +38,12 @@ from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.series import series
 
-_FORMATS: Final[Mapping[str, str]] = {name: FORMATS[name] for name in ("json", "ndjson")}
-
 
 async def get_series(call: Call) -> Response:
     """Answer a query at a sequence of instants."""
     query_id, arguments, latest = call.query_id(), call.arguments, call.answered_by
     shown = Presentation(
-        format=choose_format(arguments.get(SERIES_FORMAT), call.header("accept"), _FORMATS),
+        format=choose_format(arguments.get(SERIES_FORMAT), call.header("accept")),
         shape=arguments.get(SHAPE) or "rows",
         count_only=arguments.get(COUNT) == "only",
     )
@@ -156,7 +158,6 @@ def _checked(snapshot: Snapshot, us: int | None, parameter: Parameter) -> int | 
     return us
 
 
-_LINES: Final[Mapping[str, Any]] = {NDJSON: {"schema": {"type": "string"}}}
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(
         "GET",
@@ -168,11 +169,12 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
             200: Shown(
                 "The answer at each instant, all at one position.",
                 SeriesAnswer,
-                content=_LINES,
+                content=BARE_ROWS,
                 headers={
                     "Psoup-Gen": "Generation of the history.",
                     "Psoup-Seq": "Position all points belong to.",
                     "Psoup-Now": "NOW of the query, where there is one.",
+                    "Psoup-Complete-From": "From which time on every point is whole, where one is not.",
                     "Psoup-Warnings": "The codes of `warnings`, where there are some.",
                 },
             )

@@ -1,12 +1,17 @@
-"""Series as they travel: the points of a query at a sequence of instants, in one envelope or one a line."""
+"""Series as they travel: the points of a query at a sequence of instants.
 
-from collections.abc import Mapping
+JSON has them in one envelope, NDJSON one a line. CSV and Arrow have the rows of all points, one point after the other,
+and before each row the instant of its point.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import orjson
 from pydantic import BaseModel, Field
 
-from psoup.app.wire.answers.encoding import RowSet
+from psoup.app.wire.answers.encoding import RowSet, to_arrow, to_csv
 from psoup.app.wire.models.invocations import (
     Presentation,
     WindowAt,
@@ -21,7 +26,13 @@ from psoup.app.wire.scalars import format_duration, format_instant
 from psoup.engine import limits
 from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.series import Point, Series
+from psoup.engine.tuples.batch import Column, empty_column
+from psoup.engine.tuples.joined_columns import stacked
+from psoup.engine.tuples.schema import ColumnType
 
+POINT: Final = "_now"
+"""Column of CSV and Arrow with the instant of each row's point. A query may name an output so: that stands behind."""
+_COUNT: Final = "count"
 _ESTIMATE_FACTOR: Final = 2
 """Rows are not written at all where their size is estimated at so many times the bound."""
 
@@ -66,13 +77,8 @@ def encode_series(found: Series, shown: Presentation) -> bytes:
         AnswerTooLargeError: it would have more bytes than a page.
     """
     rows = [RowSet(point.columns, point.count) for point in found.points]
-    body = b""
     if sum(one.estimate_bytes() for one in rows) <= _ESTIMATE_FACTOR * limits.PAGE_BYTES_MAX:
-        points = [_point(*pair, shown) for pair in zip(found.points, rows, strict=True)]
-        if shown.format == "ndjson":
-            body = b"".join(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in points)
-        else:
-            body = orjson.dumps(_envelope(found, shown, points))
+        body = _encoded(found, rows, shown)
         if len(body) <= limits.PAGE_BYTES_MAX:
             return body
     raise AnswerTooLargeError(
@@ -82,10 +88,44 @@ def encode_series(found: Series, shown: Presentation) -> bytes:
 
 
 def series_headers(found: Series) -> Mapping[str, str]:
-    """Return the headers that tell the position of the points, in every format."""
+    """Return the headers that tell the position of the points and from when on all are whole, in every format."""
+    bounds = [one.complete_from_us for one in found.points if one.complete_from_us is not None]
     return member_headers(
-        {**place_members(found.cut, found.now_us), **overflow_warnings(found.overflowed)}
+        {
+            **place_members(found.cut, found.now_us),
+            "complete_from": format_instant(max(bounds, default=None)),
+            **overflow_warnings(found.overflowed),
+        }
     )
+
+
+def _encoded(found: Series, rows: Sequence[RowSet], shown: Presentation) -> bytes:
+    """Return the body, whatever its size; `rows` are those of each point."""
+    if shown.format == "csv":
+        return to_csv(_dated_rows(found, shown))
+    if shown.format == "arrow":
+        return to_arrow(_dated_rows(found, shown))
+    points = [_point(*pair, shown) for pair in zip(found.points, rows, strict=True)]
+    if shown.format == "ndjson":
+        return b"".join(orjson.dumps(one, option=orjson.OPT_APPEND_NEWLINE) for one in points)
+    return orjson.dumps(_envelope(found, shown, points))
+
+
+def _dated_rows(found: Series, shown: Presentation) -> RowSet:
+    """Return the rows of all points, each behind the instant of its point; with count=only a row for each point."""
+    points = found.points
+    instants = np.array([point.now_us for point in points], dtype=np.int64)
+    counts = np.array([point.count for point in points], dtype=np.int64)
+    if shown.count_only:
+        columns = (Column(ColumnType.TIMESTAMP, instants), Column(ColumnType.INT64, counts))
+        return RowSet(tuple(zip((POINT, _COUNT), columns, strict=True)), len(points))
+    some = [point.columns for point in points if point.count]
+    rows = [
+        (name, stacked([columns[place][1] for columns in some]) if some else empty_column(kind))
+        for place, (name, kind) in enumerate(found.outputs)
+    ]
+    dated = Column(ColumnType.TIMESTAMP, np.repeat(instants, counts))
+    return RowSet(((POINT, dated), *rows), len(dated))
 
 
 def _envelope(found: Series, shown: Presentation, points: list[dict[str, Any]]) -> dict[str, Any]:
@@ -98,7 +138,7 @@ def _envelope(found: Series, shown: Presentation, points: list[dict[str, Any]]) 
         "every": _format_step(asked_us[1] - asked_us[0]) if len(asked_us) > 1 else None,
     }
     if shown.shape == "columns" and not shown.count_only:
-        envelope["columns"] = list(found.names)
+        envelope["columns"] = [name for name, _ in found.outputs]
     envelope["points"] = points
     return envelope | overflow_warnings(found.overflowed)
 

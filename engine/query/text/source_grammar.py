@@ -50,7 +50,7 @@ def sources_syntax(reader: TokenReader) -> tuple[SourceSyntax, ...]:
         if kind is None:
             return tuple(found)
         if found[-1].left:
-            _refuse_behind_left(start)
+            _refuse_behind_left(start, kind)
         if len(found) == limits.QUERY_STREAMS_MAX:
             raise Refused(
                 QueryTooComplexError,
@@ -93,7 +93,15 @@ def _joined(reader: TokenReader) -> _Join | None:
     return _Join.INNER if reader.take_if("JOIN") else None
 
 
-def _refuse_behind_left(joined: Token) -> NoReturn:
+def _refuse_behind_left(joined: Token, kind: _Join) -> NoReturn:
+    if kind is _Join.LEFT:
+        raise Refused(
+            UnsupportedSqlError,
+            "FROM has one LEFT JOIN at most: this is a second one.",
+            joined.span,
+            "register a query for each of them, FROM a LEFT JOIN b and FROM a LEFT JOIN c, and put their rows together by"
+            " the columns of a; or write an inner JOIN for one, before the LEFT JOIN",
+        )
     raise Refused(
         UnsupportedSqlError,
         "A LEFT JOIN stands last in FROM: no stream is joined behind it.",

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from psoup.engine import limits
@@ -12,6 +13,12 @@ pytestmark = pytest.mark.anyio
 
 MINUTE = "BEGIN (NOW - INTERVAL '1' MINUTE) END (NOW)"
 COUNTS = f"SELECT COUNT(*) AS n, AVG(px) AS mean FROM trades {MINUTE}"
+FORMATS = {
+    "json": "application/json",
+    "ndjson": "application/x-ndjson",
+    "csv": "text/csv",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
 ARRIVING = {"columns": [{"name": "qty", "type": "int64"}]}
 
 
@@ -34,6 +41,12 @@ async def points(api: Api, path: str, **parameters: str) -> list[dict[str, Any]]
     answer = await api.get(path, params=parameters)
     assert 200 == answer.status_code, answer.text
     return list(answer.json()["points"])
+
+
+def rows_of_arrow(body: bytes) -> list[dict[str, Any]]:
+    """Return the rows of an Arrow stream, with instants as JSON has them."""
+    rows = pa.ipc.open_stream(body).read_all().to_pylist()
+    return [{**row, "_now": f"{row['_now']:%Y-%m-%dT%H:%M:%S.%f}Z"} for row in rows]
 
 
 @pytest.mark.services
@@ -114,17 +127,56 @@ async def test_series_is_written_as_it_is_asked_for(api: Api):
     assert ["sym", "px"] == body["columns"]
     assert [[], [["a", 40.0]]] == [one["rows"] for one in body["points"]]
     lines = await api.get(
-        path, params=asked, headers={"Accept": "text/csv, application/x-ndjson;q=0.5"}
+        path, params=asked, headers={"Accept": "text/html, application/x-ndjson;q=0.5"}
     )
     assert "application/x-ndjson" == lines.headers["content-type"]
     read = [json.loads(line) for line in lines.text.splitlines()]
     assert [[], [{"sym": "a", "px": 40.0}]] == [one["rows"] for one in read]
     counts = await points(api, path, **asked, count="only")
     assert [("rows" in one, one["count"]) for one in counts] == [(False, 0), (False, 1)]
-    refused = await api.get(path, params=asked, headers={"Accept": "text/csv"})
-    assert_problem(
-        refused, "not-acceptable", supported=["application/json", "application/x-ndjson"]
+    refused = await api.get(path, params=asked, headers={"Accept": "text/html"})
+    assert_problem(refused, "not-acceptable", supported=list(FORMATS.values()))
+
+
+@pytest.mark.services
+async def test_series_as_csv_and_arrow_has_the_rows_of_all_points_behind_their_instants(api: Api):
+    """The same rows in both, of groups and of others, of points without rows and of no points; or a count a point."""
+    path = await filled(api, f"SELECT sym, COUNT(*) AS n FROM trades GROUP BY sym {MINUTE}")
+    asked = {"from": "-2m", "every": "1m"}
+    points = (await api.get(path, params=asked)).json()["points"]
+    expected = [{"_now": one["now"], **row} for one in points for row in one["rows"]]
+    assert 6 == len(expected)
+    csv = await api.get(path, params={**asked, "format": "csv"})
+    assert "text/csv" == csv.headers["content-type"].partition(";")[0]
+    lines = [f"{one['_now']},{one['sym']},{one['n']}" for one in expected]
+    assert ["_now,sym,n", *lines] == csv.text.splitlines()
+    arrow = await api.get(
+        path, params=asked, headers={"Accept": "application/vnd.apache.arrow.stream"}
     )
+    assert instant(240) == arrow.headers["psoup-now"] == csv.headers["psoup-now"]
+    assert expected == rows_of_arrow(arrow.content)
+    counts = await api.get(path, params={**asked, "format": "csv", "count": "only"})
+    assert [
+        "_now,count",
+        *(f"{instant(120 + 60 * i)},2" for i in range(3)),
+    ] == counts.text.splitlines()
+    selected = await api.register(f"SELECT sym, px FROM trades WHERE px = 40 {MINUTE}")
+    path = f"/v1/queries/{selected}/series"
+    table = await api.get(path, params={"from": "-210s", "every": "1m", "format": "arrow"})
+    assert [{"_now": instant(90), "sym": "a", "px": 40.0}] == rows_of_arrow(table.content)
+    nothing = await api.get(path, params={"from": "-2m", "every": "1m", "format": "arrow"})
+    assert pa.ipc.open_stream(nothing.content).read_all().schema == pa.schema(
+        [("_now", pa.timestamp("us", "UTC")), ("sym", pa.string()), ("px", pa.float64())]
+    )
+
+
+async def test_series_tells_in_a_header_from_when_on_its_points_are_whole(api: Api):
+    """The latest instant of any: formats without points do not say it of each."""
+    path = await filled(api, retention={"rows": 12})
+    answer = await api.get(path, params={"from": "-1m", "every": "1m"})
+    wholes = [one["complete_from"] for one in answer.json()["points"]]
+    assert wholes[0] is not None
+    assert max(filter(None, wholes)) == answer.headers["psoup-complete-from"]
 
 
 @pytest.mark.services
