@@ -11,11 +11,10 @@ from psoup.app.backend.catalogue import Declaration
 from psoup.app.http.keys import READ
 from psoup.app.routes.asked_rows import asked_rows
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.received_rows import declaration, is_former
+from psoup.app.routes.received_rows import of_declaration
 from psoup.app.wire.models.matches import MatchAnswer, MatchBody
 from psoup.engine import limits
 from psoup.engine.asking.standing_queries import RowMatches
-from psoup.engine.errors import RowsRejectedError
 
 
 async def match_rows(call: Call) -> Response:
@@ -23,22 +22,12 @@ async def match_rows(call: Call) -> Response:
     body: MatchBody = await call.model(MatchBody, bytes_max=limits.BODY_ASK_BYTES_MAX)
     latest = call.answered_by
 
-    declared: Declaration | None = None
-
-    async def attempt() -> Sequence[RowMatches]:
-        nonlocal declared
-        declared = await declaration(call, call.path("name"))
+    async def attempt(declared: Declaration) -> Sequence[RowMatches]:
         matched = functools.partial(_matched, call, declared, body)
         left_s = latest - time.monotonic()
         return await call.service.matching.run(matched, deadline_s=left_s, gone=call.gone)
 
-    retried_once = call.service.catalogue.retried_once
-    try:
-        found = await retried_once(attempt)
-    except RowsRejectedError:
-        if not await is_former(call, declared):
-            raise
-        found = await retried_once(attempt)
+    found = await of_declaration(call, call.path("name"), attempt)
     return json_answer(
         {"matches": [one.queries for one in found], "total": [one.total for one in found]}
     )

@@ -58,7 +58,6 @@ class ReceivedRows:
         self._media_type = media_type_of(call.header("content-type"))
         self.name = call.path("name")
         self._declared: Declaration | None = None
-        self._checked_against: Declaration | None = None
         self._body = b""
         self._charged = False
         self._begun = self._received = self._parsed = time.perf_counter()
@@ -87,8 +86,7 @@ class ReceivedRows:
     async def stored(self, store: Callable[[CheckedRows], Awaitable[Result]]) -> Result:
         """Return what `store` returns for the rows, checked.
 
-        Where it finds their declaration stale, or they are rejected by one that is not in force any more, they are
-        checked against the one in force and stored once more.
+        Where their declaration is not in force any more they are checked and stored once more (`of_declaration`).
 
         Raises:
             RowsRejectedError, BadBodyError, BodyTooLargeError: as `check_rows`.
@@ -96,16 +94,10 @@ class ReceivedRows:
             EngineError: what `store` raises.
         """
 
-        async def attempt() -> Result:
-            return await store(await self._checked())
+        async def attempt(found: Declaration) -> Result:
+            return await store(await self._checked(found))
 
-        retried_once = self._call.service.catalogue.retried_once
-        try:
-            return await retried_once(attempt)
-        except RowsRejectedError:
-            if not await is_former(self._call, self._checked_against):
-                raise
-        return await retried_once(attempt)
+        return await of_declaration(self._call, self.name, attempt, first=self._declared)
 
     def timing(self, last: str) -> str:
         """Return the value of a Server-Timing header; `last` names what was done since the rows were checked."""
@@ -117,10 +109,7 @@ class ReceivedRows:
             }
         )
 
-    async def _checked(self) -> CheckedRows:
-        # Only an attempt that was stale looks again: what changed since is for the log to tell.
-        found = self._declared or await declaration(self._call, self.name)
-        self._declared, self._checked_against = None, found
+    async def _checked(self, found: Declaration) -> CheckedRows:
         service = self._call.service
         work = functools.partial(
             check_rows,
@@ -193,16 +182,34 @@ async def declaration(call: Call, name: str) -> Declaration:
     )
 
 
-async def is_former(call: Call, checked_against: Declaration | None) -> bool:
-    """Return whether rows were checked against a declaration that is not in force any more, as is known here now.
+async def of_declaration(
+    call: Call,
+    name: str,
+    attempt: Callable[[Declaration], Awaitable[Result]],
+    *,
+    first: Declaration | None = None,
+) -> Result:
+    """Return what `attempt` makes of rows, given the declaration of their stream that is known here, or `first`.
 
-    Another process may have changed it: then the rows may fit. Raises NotFoundError where the stream is gone.
+    Another process may have changed that. So `attempt` is given the one in force, once more, where the log calls the
+    first one stale, and where it has rejected rows that may fit now. Raises NotFoundError where the stream is gone.
     """
-    if checked_against is None:
-        return False
-    name = checked_against.schema.name
-    call.service.catalogue.forget(name)
-    return await declaration(call, name) != checked_against
+    given = first
+
+    async def checked() -> Result:
+        nonlocal first, given
+        # Only an attempt that was stale looks again: what changed since is for the log to tell.
+        given, first = first or await declaration(call, name), None
+        return await attempt(given)
+
+    catalogue = call.service.catalogue
+    try:
+        return await catalogue.retried_once(checked)
+    except RowsRejectedError:
+        catalogue.forget(name)
+        if await declaration(call, name) == given:
+            raise
+    return await catalogue.retried_once(checked)
 
 
 # Generators take an object of which nothing more is said for one without members.

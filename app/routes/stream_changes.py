@@ -6,24 +6,15 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.errors import PreconditionFailedError
-from psoup.app.http.entity_tags import is_listed
 from psoup.app.http.keys import ADMIN
 from psoup.app.routes import streams
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.preconditions import check_tag, if_match
 from psoup.app.routes.streams import described_streams, stream_record, stream_tag
 from psoup.app.wire.models.stream_changes import patched_schema
 from psoup.app.wire.models.streams import StreamChanged, StreamPatchBody
 from psoup.engine import limits
 from psoup.engine.log.operation import Alter
-
-_IF_MATCH: Final = {
-    "name": "If-Match",
-    "in": "header",
-    "required": False,
-    "description": "The `ETag` of the declaration that is to be changed: 412 where it is another one by now.",
-    "schema": {"type": "string"},
-}
 
 
 async def patch_stream(call: Call) -> Response:
@@ -38,11 +29,7 @@ async def _altered(call: Call, name: str, body: StreamPatchBody) -> Response:
     """Return the answer to a change of the declaration in force. Raises StaleDeclarationError if that has changed."""
     service = call.service
     before = await stream_record(call, name)
-    if_match = call.header("if-match")
-    if if_match is not None and not is_listed(stream_tag(before.schema), if_match):
-        raise PreconditionFailedError(
-            "The stream is declared otherwise than If-Match says. Read it again, and decide anew."
-        )
+    check_tag(call, stream_tag(before.schema), "The stream is declared otherwise")
     schema = patched_schema(before.schema, body)
     submitted = await service.submission.submit(
         Alter(before.stream_id, schema, declared=before.schema),
@@ -78,7 +65,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         ADMIN,
         body=json_body(StreamPatchBody),
         problems=("not-found", "precondition-failed", "incompatible-change", "stale-declaration"),
-        headers=(_IF_MATCH,),
+        headers=(if_match("the declaration"),),
         rate="register",
         changes=True,
     ),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from psoup.engine.data.held_segments import HeldSegments, scan_table, widen
+from psoup.engine.data.held_segments import HeldSegments, add_columns, scan_table
 from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex, KeyIndexes
 from psoup.engine.data.reach import reach
@@ -71,10 +71,10 @@ class DataSteM(HeldSegments):
             done = past
         return first_row
 
-    def widen(self, schema: StreamSchema) -> None:
+    def add_columns(self, schema: StreamSchema) -> None:
         """Hold what `schema` adds behind the columns there are: NULL in all rows. Cost: O(segments)."""
         added = schema.columns[len(self.schema.columns) :]
-        sealed = widen(self.segments, self.sealed, added)
+        sealed = add_columns(self.segments, self.sealed, added)
         # In this order: whoever sees the schema finds its columns, and whoever sees these segments the schema.
         self.schema, self.sealed = schema, sealed
         self.segments = dict(self.segments)

@@ -97,7 +97,7 @@ class HeldSegments:
         """Return the reader of tuples by row number. Cost: O(1), except the first time after a segment came or went."""
         known, segments = self._gathering, self.segments
         if known is None or known.segments is not segments:
-            # Segments are looked at before the schema: `widen` replaces them after it.
+            # Segments are looked at before the schema: `add_columns` replaces them after it.
             known = self._gathering = Gathering(self.schema, segments)
         return known
 
@@ -113,16 +113,18 @@ class HeldSegments:
         return number, table.part(place, past)
 
 
-def widen(segments: Mapping[int, Segment], sealed: Sealed, added: Sequence[ColumnSchema]) -> Sealed:
+def add_columns(
+    segments: Mapping[int, Segment], sealed: Sealed, added: Sequence[ColumnSchema]
+) -> Sealed:
     """Add columns to all segments, NULL in their rows, and return those that are full as scans then read them."""
     for segment in segments.values():
-        segment.widen(added)
+        segment.add_columns(added)
     names = [column.name for column in added]
     numbers, table = sealed
     columns = [
         [segments[number].scannable(name, SEGMENT_ROWS) for name in names] for number in numbers
     ]
-    return numbers, table.widened(names, columns)
+    return numbers, table.with_columns(names, columns)
 
 
 def scan_table(names: Iterable[str], segment: Segment) -> ScanTable:

@@ -139,7 +139,9 @@ class ScanTable:
         rows = np.concatenate((self.rows, later.rows))
         return ScanTable(self.places, rows, (*self.held, *later.held))
 
-    def widened(self, names: Sequence[str], columns: Sequence[Sequence[Scannable]]) -> "ScanTable":
+    def with_columns(
+        self, names: Sequence[str], columns: Sequence[Sequence[Scannable]]
+    ) -> "ScanTable":
         """Return the table with more columns: for each of its segments those of these names."""
         places = {**self.places, **{name: len(self.places) + i for i, name in enumerate(names)}}
         rows = np.empty((len(self), len(places), within.WIDTH), dtype=np.int64)

@@ -329,7 +329,7 @@ class Segment:
         self._times_max[chunk] = max(self._times_max[chunk], newest_us)
         self.time_span = min(self.time_span[0], oldest_us), max(self.time_span[1], newest_us)
 
-    def widen(self, columns: Sequence[ColumnSchema]) -> None:
+    def add_columns(self, columns: Sequence[ColumnSchema]) -> None:
         """Add columns behind the others, NULL in all rows written; readers at work see no change."""
         added = {c.name: _null_stored(c.type, self.start, self.past) for c in columns}
         self._columns = {**self._columns, **added}

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from psoup.engine.data.gathering import Gathering
-from psoup.engine.data.held_segments import HeldSegments, Sealed, scan_table, widen
+from psoup.engine.data.held_segments import HeldSegments, Sealed, add_columns, scan_table
 from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex, KeyIndexes
 from psoup.engine.data.scannable import ScanTable
@@ -263,7 +263,7 @@ class CachedSteM:
             found = self._results.batches(self._stream_id, self._known_to)
         except NotFoundError:
             raise PageExpiredError from None
-        self._widen(found.stream.schema)
+        self._add_columns(found.stream.schema)
         view = self.view
         index = view.index.grown(found.stream, found.batches)
         self._known_to = found.applied
@@ -279,13 +279,13 @@ class CachedSteM:
         )
         return index
 
-    def _widen(self, schema: StreamSchema) -> None:
+    def _add_columns(self, schema: StreamSchema) -> None:
         """Hold the columns that were added. All rows read so far came before them, so they are NULL there."""
         view = self.view
         added = schema.columns[len(self._schema.columns) :]
         if not added:
             return
-        sealed = widen(view.segments, view.sealed, added)
+        sealed = add_columns(view.segments, view.sealed, added)
         self._schema, self._reader = schema, BatchReader(schema)
         for number, segment in view.segments.items():
             self._sizes[number] = segment.nbytes + self._text_bytes(number, segment)

@@ -69,7 +69,7 @@ class StreamState:
         """Take tuples and keep them as `schema` says from now on; columns it adds are NULL in those held."""
         self.keeps_by_arrival = keeps_by_arrival(schema)
         if schema.columns != self.stem.schema.columns:
-            self.stem.widen(schema)
+            self.stem.add_columns(schema)
             self.reader = BatchReader(schema)
 
     @property
