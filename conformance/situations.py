@@ -124,7 +124,9 @@ def _clocked(
 def waiting() -> dict[str, Any]:
     """Return a world in which nobody asks in vain: answers come when the clock or a new row changes them."""
     window = "BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)"
-    first = [{"in_ms": -9_000, "out_ms": 1_000}, {"in_ms": 1_500, "out_ms": 11_500}]
+    # The later ones are for a client that is slow: it has the second row by the time at which it begins to wait for it.
+    enter_ms = (-9_000, 1_500, 5_000, 8_500)
+    first = [{"in_ms": one, "out_ms": one + 10_000} for one in enter_ms]
     comes = {"stream": "a", "rows": [{"in_ms": 500, "out_ms": 10_500}]}
     steps: list[dict[str, Any]] = [
         {"do": "append", "stream": "a", "rows": first},
