@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -67,6 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Tracing(config), "tracing")
     wanted = config.getoption("markexpr") or ""
     settings.load_profile("torture" if "slow" in wanted and "not slow" not in wanted else "suite")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Run a process more than there are cores: for a third of their time tests wait, for a clock or a process."""
+    return (yield) + 1
 
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis
