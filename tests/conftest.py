@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,6 +47,7 @@ for wait in ("connect", "read", "write", "pool"):
 # the torture profile draws many new ones and prints how to repeat a failure.
 settings.register_profile(
     "suite",
+    max_examples=50,  # the same at every run: what they have not found, twice as many would not
     deadline=None,  # two cores shared with other tests say nothing about speed
     derandomize=True,
     print_blob=True,
@@ -73,6 +74,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Tracing(config), "tracing")
     wanted = config.getoption("markexpr") or ""
     settings.load_profile("torture" if "slow" in wanted and "not slow" not in wanted else "suite")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Run a process more than there are cores: for a third of their time tests wait, for a clock or a process."""
+    return (yield) + 1
 
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis

@@ -38,7 +38,7 @@ from tests.reference_streams import (
     decoded,
     forget,
 )
-from tests.reference_values import factor_holds, sources_of
+from tests.reference_values import judge_of, sources_of
 from tests.reference_windows import Span, bounds, first_rounded, rounded
 
 
@@ -290,13 +290,10 @@ def combined(
     """
     found: list[Composite] = [()]
     for last, side in enumerate(sides):
-        ready = [one for one in factors if max(sources_of(one), default=0) == last]
-        longer = [(*parts, one) for parts in found for one in side]
-        found = [
-            parts
-            for parts in longer
-            if all(factor_holds(factor, [one.values for one in parts]) for factor in ready)
-        ]
+        ready = [judge_of(one) for one in factors if max(sources_of(one), default=0) == last]
+        found = [(*parts, one) for parts in found for one in side]
+        for test in ready:
+            found = [parts for parts in found if test([one.values for one in parts])]
     return found
 
 

@@ -4,8 +4,10 @@ Written from the docstrings of `engine/query/values/expression.py` alone. NULL i
 no columns, no indexes, no shortcuts a reader would have to believe.
 """
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
@@ -59,8 +61,18 @@ def factor_holds(factor: BooleanFactor, rows: Sequence[Row]) -> bool:
 
     Rows of streams behind the last one that the factor reads may be missing.
     """
-    if not isinstance(factor, AttributeFactor):
-        return all(value_of(one, rows) is True for one in _conditions(factor))
+    return judge_of(factor)(rows)
+
+
+def judge_of(factor: BooleanFactor) -> Callable[[Sequence[Row]], bool]:
+    """Return what says of rows whether the factor is TRUE for them, as `factor_holds` does."""
+    if isinstance(factor, AttributeFactor):
+        return functools.partial(_lies_inside, factor)
+    conditions = _conditions(factor)
+    return lambda rows: all(value_of(one, rows) is True for one in conditions)
+
+
+def _lies_inside(factor: AttributeFactor, rows: Sequence[Row]) -> bool:
     value = rows[factor.column.source][factor.column.name]
     if value is None:
         return factor.values.null
@@ -165,15 +177,18 @@ def _order(left: Value, right: Value) -> int:
 def _compare(op: CompareOp, left: Value | None, right: Value | None) -> bool | None:
     if left is None or right is None:
         return None
-    order = _order(left, right)
-    return {
-        CompareOp.EQ: order == 0,
-        CompareOp.NE: order != 0,
-        CompareOp.LT: order < 0,
-        CompareOp.LE: order <= 0,
-        CompareOp.GT: order > 0,
-        CompareOp.GE: order >= 0,
-    }[op]
+    return _COMPARED[op](_order(left, right), 0)
+
+
+_COMPARED: Mapping[CompareOp, Callable[[int, int], bool]] = {
+    CompareOp.EQ: operator.eq,
+    CompareOp.NE: operator.ne,
+    CompareOp.LT: operator.lt,
+    CompareOp.LE: operator.le,
+    CompareOp.GT: operator.gt,
+    CompareOp.GE: operator.ge,
+}
+"""What each asks of -1, 0, 1 and of 0."""
 
 
 def _arithmetic(

@@ -167,7 +167,9 @@ def test_start_that_fails_off_a_terminal_ends_in_one_sentence(tmp_path, nowhere)
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_serve_that_is_asked_to_end_again_and_again_ends_in_order(number, tmp_path):
     """With the code of one that was asked once, without a traceback, and its server has ended."""
     command = [*PSOUP, "serve", "--port", "0", "--log-format", "json"]
@@ -185,7 +187,7 @@ def test_serve_that_is_asked_to_end_again_and_again_ends_in_order(number, tmp_pa
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("after_s", [0.0, 0.3, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_ctrl_c_while_workers_start_is_quiet(after_s):
     """It reaches all processes of the terminal; the parent listens, so it ends as asked."""
     command = [*PSOUP, "api", "--store", "redis://127.0.0.1:1/0", "--port", "0", "--workers", "3"]

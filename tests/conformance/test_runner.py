@@ -1,6 +1,5 @@
 """The kit itself: its files are what its generator makes, it passes a service that keeps the contract, and no other."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,11 +12,9 @@ from conformance.generate import FOLDER, files
 from conformance.model import Query, Service, Shown, Stand
 from conformance.service import Service as Caller
 from conformance.windows import EVER, Bound, Window
+from tests.conformance.kept_worlds import OVER_ROWS, WORLDS
 from tests.conformance.reference_server import Json, Reference, Token, reference_server
 from tests.house import tree
-
-WORLDS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())]
-OVER_ROWS = [world for world in WORLDS if "clock" not in world and "slow" not in world]
 
 
 def test_files_are_those_of_the_generator():

@@ -1,13 +1,11 @@
 """This service passes the worlds, alone and as a worker; what is put into it to break it, they find."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from conformance import run
-from conformance.generate import FOLDER
 from conformance.service import Service
 from psoup.app.http.cursors import Cursor, read_cursor, sign_cursor
 from psoup.engine.log.operation import QueryId
@@ -15,11 +13,9 @@ from psoup.engine.results.contract import Gen
 from tests.app.conftest import choose, server, service_folder  # noqa: F401 - fixtures
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS, STREAM
+from tests.conformance.kept_worlds import OVER_CLOCK, OVER_ROWS
 from tests.conformance.service_mutants import BY_THE_CLOCK, BY_WORLDS, no_check_of_the_history
 
-WORLDS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())]
-OVER_ROWS = [world for world in WORLDS if "clock" not in world and "slow" not in world]
-OVER_CLOCK = [world for world in WORLDS if "clock" in world]
 DRAWN = 600
 """Worlds that `make torture` draws for each kind of service."""
 

@@ -326,7 +326,7 @@ async def submission(calls: Calls) -> AsyncIterator[Submission]:
 async def test_deadline_of_what_was_not_sent_is_a_definite_refusal(calls, submission):
     """An operation whose turn did not come is not stored, and its sender knows; one that was sent is unknown."""
     with calls.held():
-        sent = asyncio.create_task(submission.submit(rows(1), deadline_s=0.2))
+        sent = asyncio.create_task(submission.submit(rows(1), deadline_s=1.0))
         await calls.reached()
         with pytest.raises(OverloadedError) as refused:
             await submission.submit(rows(1, count=7), deadline_s=0.01)

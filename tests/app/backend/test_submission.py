@@ -22,6 +22,9 @@ from tests.storage.samples import commit, declare, register, rows, staged, txn
 
 pytestmark = pytest.mark.anyio
 
+STORED_S = 1.0
+"""A deadline at which an operation is stored, also on a busy machine, and by which it is not applied."""
+
 
 @pytest.fixture
 def store() -> FaultyStore:
@@ -77,7 +80,7 @@ async def test_duplicate_of_an_unknown_original_waits_for_the_head(store, applie
     for version in (1, 9):
         store.plain.log.append(rows(1, txn=txn(version=version)))
     applied.advance(Seq(2))
-    late = await submission.submit(rows(1, txn=txn(version=4)), deadline_s=0.05)
+    late = await submission.submit(rows(1, txn=txn(version=4)), deadline_s=STORED_S)
     assert (3, True, False) == (late.seq, late.duplicate, late.applied)
     waiting = asyncio.create_task(submission.submit(rows(1, txn=txn(version=4)), deadline_s=WAIT_S))
     await asyncio.to_thread(applied.advance, Seq(3))
@@ -90,7 +93,7 @@ async def test_many_submitted_are_told_each(store, applied, submission):
     store.plain.log.append(declare("a"))
     many = [rows(1, txn=txn()), rows(9), rows(1, txn=txn()), rows(1)]
     store.log.after["append_many"] = lambda: applied.advance(Seq(2))
-    first, stale, again, late = await submission.submit_many(many, deadline_s=0.05)
+    first, stale, again, late = await submission.submit_many(many, deadline_s=STORED_S)
     assert ("stale-declaration", True) == (stale.code, again.duplicate)
     assert [(2, True), (2, True), (3, False)] == [
         (one.seq, one.applied) for one in (first, again, late)
@@ -147,7 +150,7 @@ async def test_staged_parts_take_room_and_are_committed_together(
     await submission.stage(parts[1], deadline_s=WAIT_S)
     both = commit(0, 1)
     applied.advance(Seq(2))
-    late = await submission.commit(both, deadline_s=0.05)
+    late = await submission.commit(both, deadline_s=STORED_S)
     assert (3, 6, False, False) == (late.seq, late.rows, late.duplicate, late.applied)
     applied.advance(Seq(3))
     again = await submission.commit(both, deadline_s=WAIT_S)

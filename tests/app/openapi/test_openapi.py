@@ -22,7 +22,7 @@ from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.settings import Settings
 from psoup.app.wire.rows.body import ARROW, NDJSON
 from tests.app.serving import served
-from tests.app.support import COLUMNS
+from tests.app.support import COLUMNS, missed_its_turn
 
 load_all_checks()
 SETTINGS = Settings(store="memory://", port=0, ingest_deadline_s=5, invoke_deadline_s=0.25)
@@ -72,7 +72,7 @@ def standing() -> Iterator[tuple[str, dict[str, str], str]]:
 def test_openapi_of_drawn_requests_is_kept(case, standing):
     """Whatever is drawn for an operation, its answer is one that is described."""
     url, *_ = standing
-    case.call_and_validate(base_url=url, checks=_expected(case))
+    _keeps_to_it(case, url)
 
 
 @schema.parametrize()
@@ -87,7 +87,16 @@ def test_openapi_of_what_stands_is_kept(case, standing):
     if case.path.startswith("/v1/histories"):
         names = {**names, "id": history_id}
     case.path_parameters = {name: names[name] for name in case.path_parameters or {}}
-    case.call_and_validate(base_url=url, checks=_expected(case))
+    _keeps_to_it(case, url)
+
+
+def _keeps_to_it(case: Any, url: str) -> None:
+    """Send a request and judge its answer. What misses its turn on a busy machine is sent again: nothing was done."""
+    checks = _expected(case)
+    answer = case.call(base_url=url)
+    while not_a_server_error in checks and missed_its_turn(answer):
+        answer = case.call(base_url=url)
+    case.validate_response(answer, checks=checks)
 
 
 def _expected(case: Any) -> list[Any]:

@@ -175,6 +175,7 @@ async def test_hold_is_read_strictly(api: Api):
 async def test_hold_of_a_position_to_come_is_not_yet_visible():
     """Nobody has archived what is not there: 503 with the applied position, as for `min_seq`."""
     async with running(dataclasses.replace(SETTINGS, invoke_deadline_s=0.05)) as api:
+        api.in_haste = True
         await api.declare()
         problem = await api.send("PUT", ARCHIVE, json={"through": 2})
         assert_problem(problem, "not-yet-visible", applied=1)

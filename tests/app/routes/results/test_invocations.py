@@ -238,6 +238,7 @@ async def test_results_as_of_a_position_to_come_or_forgotten_are_refused():
     """A later one is waited for and not yet visible; one that retention has passed names the first there is."""
     settings = dataclasses.replace(SETTINGS, invoke_deadline_s=0.05)
     async with running(settings) as api:
+        api.in_haste = True
         path = await filled(api)
         assert_problem(await api.get(path, params={"seq": 2**62}), "not-yet-visible")
         await api.declare("short", retention={"time": "2s"})
@@ -261,6 +262,7 @@ async def test_results_of_a_position_to_come_are_not_yet_visible():
     """`min_seq` past what is applied within the wait is 503 and names the applied position."""
     settings = dataclasses.replace(SETTINGS, invoke_deadline_s=0.05)
     async with running(settings) as api:
+        api.in_haste = True
         path = await filled(api)
         answer = await api.get(path, params={"min_seq": 2**62})
         assert_problem(answer, "not-yet-visible", applied=3)

@@ -185,6 +185,7 @@ async def test_invoke_all_at_one_position_while_rows_arrive(api: Api):
 async def test_invoke_waits_for_the_position_asked_for():
     """A position that is not applied in time is a problem of the whole request."""
     async with running(dataclasses.replace(SETTINGS, invoke_deadline_s=0.05)) as api:
+        api.in_haste = True
         ids = await standing(api)
         for asked in (ids, [GONE]):
             answer = await api.send("POST", "/v1/invoke", json={"queries": asked, "min_seq": 2**62})
