@@ -53,8 +53,8 @@ QUERY_EXPIRED_KEPT_US: Final = 30 * 86_400_000_000
 """So long it is remembered that a query has expired, for those who come back."""
 QUERIES_EXPIRED_MAX: Final = 100_000
 """Expired queries that are remembered; beyond, the earliest is forgotten. Some 200 bytes each."""
-QUERIES_EXPIRED_TOGETHER_MAX: Final = 1_000
-"""Queries that expire in one turn of the loop: some 50 ms of it."""
+QUERIES_EXPIRED_TOGETHER_MAX: Final = 256
+"""Queries that expire in one turn of the loop: some 20 ms of it, and rows have their turn before others go."""
 QUERY_PARAMETERS_MAX: Final = 128
 """Parameters of one query: two for each of its factors, as the ends of a BETWEEN are."""
 QUERY_PARAMETER_NAME_LENGTH_MAX: Final = 64

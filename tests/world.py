@@ -175,20 +175,31 @@ class World:
         *,
         name: str | None = None,
         materialize: Materialize = Materialize.AUTO,
+        ttl_us: int | None = None,
         fold: bool = True,
     ) -> QueryId:
         """Register a query and return its handle: the original's where the name has one."""
         query_id = QueryId(f"q_{next(self._numbers):022d}")
         bound = bind(sql, self.streams)
         streams = {source.stream: source.stream_id for source in bound.clause.sources}
-        content = Register(query_id, bound.canonical, streams, name, materialize=materialize)
+        content = Register(
+            query_id, bound.canonical, streams, name, materialize=materialize, ttl_us=ttl_us
+        )
         return self.append_content(content, fold=fold).query_id or query_id
 
-    def replace(self, query_id: QueryId, name: str, sql: str, *, fold: bool = True) -> Appended:
+    def replace(
+        self,
+        query_id: QueryId,
+        name: str,
+        sql: str,
+        *,
+        ttl_us: int | None = None,
+        fold: bool = True,
+    ) -> Appended:
         """Give a query that has this name another definition."""
         bound = bind(sql, self.streams)
         streams = {source.stream: source.stream_id for source in bound.clause.sources}
-        content = Register(query_id, bound.canonical, streams, name)
+        content = Register(query_id, bound.canonical, streams, name, ttl_us=ttl_us)
         return self.append_content(Replace(content), fold=fold)
 
     def remove(self, query_id: QueryId, *, fold: bool = True) -> Appended:

@@ -23,7 +23,7 @@ from psoup.engine.recent import Recent
 from psoup.engine.results.contract import Cut, Gen, ResultsReader
 from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.batch import Seq, TupleBatch
-from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 
 _TOGETHER: Final = 1_000
 """Queries that are read by one call."""
@@ -79,7 +79,8 @@ class StandingIndexes:
         All are there that stood when it was called and still do; of those that come or go meanwhile, some may be.
 
         Raises:
-            NotFoundError, StaleDeclarationError: the stream is gone, or another one has its name.
+            NotFoundError: the stream is gone.
+            StaleDeclarationError: another stream has its name, or it has other columns by now.
 
         Cost: at the first call for a stream that of binding its queries; then that of what has come and gone, and of a
             chunk's probe.
@@ -88,7 +89,7 @@ class StandingIndexes:
             kept = self._kept.get(declaration.stream_id) or _Kept(declaration.stream_id)
             self._keep(kept)
         with _held(kept.lock):
-            self._refresh(kept, declaration.schema.name)
+            self._refresh(kept, declaration.schema)
             found = kept.queries.probe(batch, limit=limit)
         self._keep(kept)
         return found
@@ -114,8 +115,11 @@ class StandingIndexes:
     def _keep(self, kept: _Kept) -> None:
         self._kept.put(kept.queries.stream_id, kept, size=max(1, len(kept.queries)))
 
-    def _refresh(self, kept: _Kept, name: str) -> None:
-        """Bring what is kept of a stream to where the results stand."""
+    def _refresh(self, kept: _Kept, schema: StreamSchema) -> None:
+        """Bring what is kept of a stream to where the results stand.
+
+        Raises StaleDeclarationError where it has other columns by now: queries may read some that `schema` lacks.
+        """
         cut = self._results.cut()
         if kept.at is not None and kept.at[0] != cut.gen:
             kept.queries, kept.at = StandingQueries(kept.queries.stream_id), None
@@ -125,9 +129,9 @@ class StandingIndexes:
         else:
             self._follow(kept, changed)
         kept.at = cut.gen, cut.seq
-        stream = self._results.stream(name)
-        if stream.stream_id != kept.queries.stream_id:
-            raise StaleDeclarationError(f"Stream {name} was declared anew.")
+        stream = self._results.stream(schema.name)
+        if stream.stream_id != kept.queries.stream_id or stream.schema.columns != schema.columns:
+            raise StaleDeclarationError(f"Stream {schema.name} was declared anew.")
         if stream.queries != len(kept.queries):  # some went without an entry of their own
             self._compare(kept)
 

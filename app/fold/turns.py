@@ -22,7 +22,7 @@ from psoup.app.fold.trimming import Trimming
 from psoup.engine import limits
 from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import Engine, EngineStatistics, PrecomputedHits
-from psoup.engine.errors import IntegrityError, OverloadedError
+from psoup.engine.errors import EngineError, IntegrityError, OverloadedError
 from psoup.engine.log.groups import read_groups
 from psoup.engine.log.operation import Expire, Operation, Tick
 from psoup.engine.query.bind.binder import Bind
@@ -223,9 +223,13 @@ class Fold:
         since_s, then_us = clocks[0]
         if since_s > past_s:
             return
-        overdue = self._engine.overdue(then_us, limit=limits.QUERIES_EXPIRED_TOGETHER_MAX)
-        if overdue:
-            self._store.log.append_many([Expire(query_id) for query_id in overdue])
+        most = limits.QUERIES_EXPIRED_TOGETHER_MAX
+        overdue = self._engine.overdue(then_us, limit=most)
+        if not overdue:
+            return
+        outcomes = self._store.log.append_many([Expire(query_id) for query_id in overdue])
+        if len(outcomes) == most and not any(isinstance(one, EngineError) for one in outcomes):
+            self._overdue_next_s = now_s  # there may be more of them: in the next turn
 
     def publish(self) -> None:
         """Publish all that is applied."""

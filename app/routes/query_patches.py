@@ -67,7 +67,7 @@ async def _patched(call: Call, query_id: QueryId, body: QueryPatch, latest: floa
     content = await service.parsing.run(
         functools.partial(_merged, call, snapshot, body), deadline_s=latest - time.monotonic()
     )
-    if content == content_of(snapshot):
+    if body.ttl is None and content == content_of(snapshot):  # a time to live that is given begins
         return told_same(call, snapshot.query)
     submitted = await service.submission.submit(
         Replace(content, snapshot.query.changed_seq), deadline_s=latest - time.monotonic()

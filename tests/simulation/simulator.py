@@ -10,8 +10,9 @@ from dataclasses import replace
 from enum import StrEnum
 from random import Random
 
-from psoup.engine.limits import SECOND_US
-from psoup.engine.log.operation import QueryId
+from psoup.engine.errors import NotFoundError
+from psoup.engine.limits import QUERY_RENEWALS_PER_TTL, SECOND_US
+from psoup.engine.log.operation import Expire, QueryId, Renew
 from psoup.engine.results.delta import merge
 from psoup.engine.tuples.schema import StreamSchema
 from tests.agreement.comparison import compare_all
@@ -20,6 +21,7 @@ from tests.simulation import workload
 from tests.world import World
 
 STREAMS = ("s", "t", "u")
+LIFETIMES_US = (None, 2 * SECOND_US, 10 * SECOND_US)
 
 
 class Boundary(StrEnum):
@@ -47,6 +49,10 @@ class Simulator:
         """Standing queries and their streams."""
         self.named: dict[QueryId, str] = {}
         """Names of queries, of those that are gone too."""
+        self.lifetimes: dict[QueryId, tuple[int, int]] = {}
+        """Of standing queries that do not stand for ever: time to live, and when it is over (µs)."""
+        self.expired: dict[QueryId, int] = {}
+        """When queries expired."""
         self.counts: Counter[str] = Counter()
         self.steps = 0
 
@@ -68,6 +74,9 @@ class Simulator:
             self.alter,
             self.replace,
             self.remove,
+            self.renew,
+            self.expire,
+            self.expire,
             self.drop,
             self.tick,
             self.advance,
@@ -111,6 +120,7 @@ class Simulator:
             self.world.drop(name, readers, fold=False)
             del self.schemas[name]
             self.queries = {q: stream for q, stream in self.queries.items() if stream != name}
+            self.lifetimes = {q: one for q, one in self.lifetimes.items() if q in self.queries}
             self.counts["drop"] += 1
 
     def append(self) -> None:
@@ -140,8 +150,10 @@ class Simulator:
             sql = workload.query(self.rng, self.schemas[name])
             self.counts["register"] += 1
             query_name = f"query {self.counts['register']}"
-            query_id = self.world.register(sql, name=query_name, fold=False)
+            ttl_us = self.rng.choice(LIFETIMES_US)
+            query_id = self.world.register(sql, name=query_name, ttl_us=ttl_us, fold=False)
             self.queries[query_id], self.named[query_id] = name, query_name
+            self._begin(query_id, ttl_us, self.world.history[-1].arrival_us)
 
     def replace(self) -> None:
         """Give a query another definition."""
@@ -149,8 +161,13 @@ class Simulator:
             query_id = self.rng.choice(sorted(self.queries))
             name = self.rng.choice(sorted(self.schemas))
             sql = workload.query(self.rng, self.schemas[name])
-            self.world.replace(query_id, self.named[query_id], sql, fold=False)
+            ttl_us = self.rng.choice(LIFETIMES_US)
+            replaced = self.world.replace(
+                query_id, self.named[query_id], sql, ttl_us=ttl_us, fold=False
+            )
             self.queries[query_id] = name
+            if not replaced.duplicate:
+                self._begin(query_id, ttl_us, replaced.arrival_us)
             self.counts["replace"] += 1
 
     def remove(self) -> None:
@@ -158,8 +175,36 @@ class Simulator:
         if self.queries:
             query_id = self.rng.choice(sorted(self.queries))
             del self.queries[query_id]
+            self.lifetimes.pop(query_id, None)
             self.world.remove(query_id, fold=False)
             self.counts["remove"] += 1
+
+    def renew(self) -> None:
+        """Use a query that does not stand for ever; the log calls it a duplicate for a tenth of its time."""
+        if self.lifetimes:
+            query_id = self.rng.choice(sorted(self.lifetimes))
+            ttl_us, expires_us = self.lifetimes[query_id]
+            renewed = self.world.append_content(Renew(query_id), fold=False)
+            passed_us = renewed.arrival_us + ttl_us - expires_us
+            assert renewed.duplicate or passed_us * QUERY_RENEWALS_PER_TTL >= ttl_us
+            if not renewed.duplicate:
+                self._begin(query_id, ttl_us, renewed.arrival_us)
+                self.counts["renew"] += 1
+
+    def expire(self) -> None:
+        """Let queries go that the engine takes to be over; the log refuses those that are not, or were renewed."""
+        for query_id in self.world.engine.overdue(self.world.clock.now_us(), limit=9):
+            _, expires_us = self.lifetimes.get(query_id, (0, None))
+            try:
+                gone = self.world.append_content(Expire(query_id), fold=False)
+            except NotFoundError:
+                self.counts["still"] += 1
+                continue
+            assert expires_us is not None, "it has a time to live"
+            assert gone.arrival_us >= expires_us, "it is over"
+            del self.queries[query_id], self.lifetimes[query_id]
+            self.expired[query_id] = gone.arrival_us
+            self.counts["expire"] += 1
 
     def tick(self) -> None:
         """Let the log know that time passes."""
@@ -197,6 +242,23 @@ class Simulator:
             log.trim(batches=sorted(seq for _, seq in delta.dropped_batches), below=delta.expect)
             if self.rng.random() < 0.05:
                 self.die(Boundary.TRIMMED)
+        self._check_lifetimes()
+
+    def _begin(self, query_id: QueryId, ttl_us: int | None, now_us: int) -> None:
+        """Let the time to live of a query begin."""
+        if ttl_us is None:
+            self.lifetimes.pop(query_id, None)
+        else:
+            self.lifetimes[query_id] = ttl_us, now_us + ttl_us
+
+    def _check_lifetimes(self) -> None:
+        """Assert that each query stands that is not over, until when the log says, and that expiries are remembered."""
+        results = self.world.store.results
+        lasting = dict.fromkeys(self.queries, (None, None))
+        found = {one.query_id: (one.ttl_us, one.expires_us) for one in results.queries()}
+        assert found == {**lasting, **self.lifetimes}
+        told = [gone.extras.get("expired_at") for gone in results.gone(list(self.expired))]
+        assert told == list(self.expired.values())
 
     def die(self, boundary: Boundary) -> None:
         """Lose the engine; another one begins where the store stands."""

@@ -19,6 +19,8 @@ VERBS = {
     "register",
     "replace",
     "remove",
+    "renew",
+    "expire",
     "tick",
     "advance",
 }

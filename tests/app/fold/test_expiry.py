@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from psoup.app.fold import turns
+from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import NotFoundError, QueryExpiredError
 from psoup.engine.limits import SECOND_US
@@ -129,3 +130,18 @@ def test_loop_leaves_time_to_renew_where_the_clock_jumps(store, clock, monkeypat
         one.settle(world)
         assert not is_gone(one, FIRST)
         one.loop.check()
+
+
+def test_loop_lets_many_queries_go_in_turns_that_follow_each_other(store, clock, monkeypatch):
+    """A turn is bounded, for the sake of what else arrives; the next one need not wait."""
+    monkeypatch.setattr(limits, "QUERIES_EXPIRED_TOGETHER_MAX", 2)
+    elapsed_s = 0.0
+    with folding(store, elapsed_s=lambda: elapsed_s) as one:
+        begun(store, clock, one)
+        others = [QueryId(f"q_{number}") for number in range(6)]
+        seqs = [store.log.append(registration(query_id, TTL_US)).seq for query_id in others]
+        one.wait(seqs[-1])
+        clock.advance(TTL_US)
+        elapsed_s = 1.0
+        wait_until(lambda: all(is_gone(one, each) for each in (FIRST, *others)), "all are gone")
+        assert [SECOND] == [query.query_id for query in one.loop.results.queries()]

@@ -207,6 +207,21 @@ async def test_rows_that_name_a_column_added_elsewhere_are_taken(api: Api):
     assert_problem(await api.rows([row(4, nothing="x")]), "rows-rejected")
 
 
+@LOOKS_INSIDE
+async def test_rows_without_a_column_added_elsewhere_meet_queries_that_read_it(api: Api):
+    """A process that knows the declaration of before looks again where queries that stand read more than that has."""
+    await api.declare()
+    known = api.service.catalogue.stream("trades")
+    await added(api, NOTE)
+    query_id = await api.register("SELECT sym FROM trades WHERE note IS NULL OR note = 'x'")
+    other = await api.register("SELECT sym FROM trades WHERE note = 'x'")
+    for _ in range(2):
+        api.service.catalogue._held["trades"] = known
+        match = await api.send("POST", f"{TRADES}/match", json={"rows": [row(3)]})
+        assert [[query_id]] == match.json()["matches"], match.text
+        assert other not in match.text
+
+
 async def test_same_text_means_more_columns_after_they_came(api: Api):
     """A text that was bound before is bound again; a query under a name is another one then."""
     await api.declare()

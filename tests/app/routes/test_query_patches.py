@@ -70,6 +70,19 @@ async def test_query_with_other_labels_or_time_to_live_answers_as_before(api: Ap
     assert (False, []) == (after["reset"], after["rows"])
 
 
+async def test_time_to_live_of_a_query_begins_when_it_is_given(api: Api):
+    """Also where it is the one that the query has, and however little of it has passed: the answer says until when."""
+    await api.declare()
+    query_id = await api.register(SQL, ttl="7d")
+    before = (await api.get(f"/v1/queries/{query_id}")).json()
+    api.clock.advance(limits.SECOND_US)
+    after = (await patch(api, query_id, ttl="7d")).json()
+    assert before["expires_at"] < after["expires_at"]
+    assert {**before, "expires_at": after["expires_at"]} == {**after, "plan": before["plan"]}
+    again = (await patch(api, query_id, labels={})).json()
+    assert after == again
+
+
 async def test_query_with_parameters_gets_other_values_of_the_same_text(api: Api):
     """And without them another text alone would lack its values."""
     await api.declare()
