@@ -161,8 +161,9 @@ def test_streams_and_queries_are_listed_found_and_removed(db):
     with pytest.raises(psoup.ServiceProblem):
         query.count()
     db.stream("s").drop(cascade=True)
-    with pytest.raises(psoup.ServiceProblem, match="not-found"):
+    with pytest.raises(psoup.ServiceProblem, match="not-found") as refused:
         db.stream("s")
+    assert 'Declare it: .stream("s", {' in refused.value.__notes__[-1]
 
 
 def test_sql_that_is_wrong_is_shown_with_its_place(db):
