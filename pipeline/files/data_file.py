@@ -190,7 +190,7 @@ class DataFile:
                     f"the stream has no such column; it has {listed}",
                     file=str(self.path),
                     column=name,
-                    hint=f"Pass --skip-columns {name!r} to leave it out.",
+                    hint=f"Pass --skip-columns {name!r} to leave it out. psoup declare STREAM --add {name}:TYPE adds it to the stream.",
                 )
 
     def batches(

@@ -118,7 +118,7 @@ class AsyncDatabase:
         """Return a stream: as `Database.stream`."""
         body = definition(columns, schema, like, time=time, clock=clock, retention=retention)
         if body is None:
-            described = await self._connection.run(operations.described(stream_path(name)))
+            described = await self._connection.run(operations.described_stream(name))
         else:
             described, _ = await self._connection.run(operations.declare(name, body))
         return self._stream(described)

@@ -14,7 +14,7 @@ from psoup.client.columns import Columns, definition
 from psoup.client.connection import Connection
 from psoup.client.errors import DefinitionError
 from psoup.client.messages import JsonObject, Operation, json_object, with_json
-from psoup.client.operations import STREAMS, stream_path
+from psoup.client.operations import STREAMS
 from psoup.client.own_service import MEMORY, OwnService
 from psoup.client.queries import Query
 from psoup.client.retrying import RetryPolicy
@@ -126,7 +126,7 @@ class Database(Closing):
         """
         body = definition(columns, schema, like, time=time, clock=clock, retention=retention)
         if body is None:
-            described = self._connection.run(operations.described(stream_path(name)))
+            described = self._connection.run(operations.described_stream(name))
         else:
             described, _ = self._connection.run(operations.declare(name, body))
         return self._stream(described)

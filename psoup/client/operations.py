@@ -58,6 +58,18 @@ def described(path: str) -> Operation[JsonObject]:
     return json_object((yield get(path)))
 
 
+def described_stream(name: str) -> Operation[JsonObject]:
+    """Return the description of a stream; the refusal where there is none says how it is declared."""
+    try:
+        return (yield from described(stream_path(name)))
+    except ServiceProblem as problem:
+        if problem.problem == "not-found":
+            problem.add_note(
+                f'Declare it: .stream("{name}", {{"ts": "timestamp", ...}}, time="ts")'
+            )
+        raise
+
+
 def found(path: str) -> Operation[JsonObject | None]:
     """Return the JSON object at a path; None: the service knows none there."""
     try:

@@ -147,6 +147,8 @@ def refusal(request: Request, answer: Answer) -> ServiceProblem:
             problem.add_note(body[member])
     for error in (body.get("errors") or ())[:_ERRORS_NOTED]:
         problem.add_note(str(error))
+    for one in body.get("diff") or ():
+        problem.add_note(f"{one['member']}: declared {one['declared']}, given {one['given']}")
     return problem
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 
 import httpx2
 import numpy as np
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from psoup.app.cli.demo.queries import demo_queries
 from psoup.app.cli.demo.readings import LATEST_US, ROOMS, TICK_US, readings
+from psoup.app.cli.demo.run import program
 from psoup.app.cli.demo.screen import FOCUS_S, Frame, Late, Shown, screen, tables
 from psoup.engine.limits import SECOND_US
 from tests.children import child
@@ -140,11 +142,27 @@ def test_screen_of_a_large_terminal_shows_the_queries_and_their_rows():
 
 
 def test_tables_without_a_terminal_show_the_same():
-    """In a pipe the queries follow each other as plain text."""
-    text = drawn(lambda _: tables(late(frame_of(QUERIES))), 200, 50)
-    assert QUERIES == text.count("SELECT")
-    assert "5,678 tuples" in text
+    """In a pipe the queries follow each other as plain text, each with its SQL once, and what its figures are."""
+    frame = late(frame_of(QUERIES))
+    text = drawn(lambda _: tables(frame), 200, 50)
+    assert QUERIES == text.count("SELECT") == text.count("sliding window: both its ends move")
+    assert "after 3 s: 5,678 rows have come, 240 a second now" in text
+    assert "the newest 5 of 1,234 rows; window 10:00:00.0 to -; answered in 1.2 ms" in text
     assert "over data that was there before: 214 rows in its first answer, in 3.6 ms" in text
+    known = [one.query.title for one in frame.shown[1:]]
+    again = drawn(lambda _: tables(frame, known=known), 200, 50)
+    assert 1 == again.count("SELECT")
+    assert all(title in again for title in known)
+
+
+def test_program_is_called_as_this_shell_finds_it(monkeypatch, tmp_path):
+    """Whoever has not activated the environment is shown the path, not a name that is not found."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = program()
+    assert path.endswith("/psoup")
+    assert Path(path).exists()
+    monkeypatch.setenv("PATH", str(Path(path).absolute().parent))
+    assert "psoup" == program()
 
 
 @pytest.mark.service
@@ -201,7 +219,7 @@ def test_demo_ends_by_itself_and_leaves_nothing(tmp_path):
     )
     assert 0 == run.returncode, run.stdout + run.stderr
     assert "the service is stopped" in run.stdout
-    frames = re.findall(r"^--- .* ([\d,]+) tuples", run.stdout, re.MULTILINE)
+    frames = re.findall(r"^--- .* ([\d,]+) rows", run.stdout, re.MULTILINE)
     numbers = [int(one.replace(",", "")) for one in frames]
     assert 2 <= len(numbers)
     assert sorted(set(numbers)) == numbers

@@ -161,8 +161,19 @@ def test_streams_and_queries_are_listed_found_and_removed(db):
     with pytest.raises(psoup.ServiceProblem):
         query.count()
     db.stream("s").drop(cascade=True)
-    with pytest.raises(psoup.ServiceProblem, match="not-found"):
+    with pytest.raises(psoup.ServiceProblem, match="not-found") as refused:
         db.stream("s")
+    assert 'Declare it: .stream("s", {' in refused.value.__notes__[-1]
+
+
+def test_stream_that_is_declared_otherwise_is_refused_with_what_differs(db):
+    """The traceback has both, so that nobody has to guess which column it is."""
+    db.stream("s", {"n": "int64"})
+    with pytest.raises(psoup.ServiceProblem, match="stream-differs") as refused:
+        db.stream("s", {"n": "float64"})
+    (note,) = refused.value.__notes__
+    assert note.startswith("columns: declared [{'name': 'n', 'type': 'int64'")
+    assert "'type': 'float64'" in note.partition("given")[2]
 
 
 def test_sql_that_is_wrong_is_shown_with_its_place(db):

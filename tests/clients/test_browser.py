@@ -220,13 +220,13 @@ def test_who_closes_at_once_leaves_nothing_behind(site):
 
 
 def test_the_example_follows_three_queries(site):
-    """Forty lines, and each table shows its query."""
+    """Forty lines, and each table shows its query, under the names of its columns."""
     site.declare("example")
     queries = [site.register(f"SELECT n FROM example WHERE n > {least}") for least in (0, 1, 2)]
     context = site.context()
     tab = site.open(context, *queries, page="example.html")
     site.append("example", 1, 2, 3)
     texts = "() => [...document.querySelectorAll('table')].map((one) => one.innerText.split(/\\s+/).join(' '))"
-    wait_until(lambda: tab.evaluate(texts) == ["1 2 3", "2 3", "3"], "three tables")
+    wait_until(lambda: tab.evaluate(texts) == ["n 1 2 3", "n 2 3", "n 3"], "three tables")
     assert len((nodes.CLIENT / "example.html").read_text(encoding="utf-8").splitlines()) <= 45
     context.close()

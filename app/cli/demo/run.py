@@ -5,6 +5,9 @@ when told to; the addresses it shows are good until then. Nothing is left runnin
 for. Or it feeds and asks a service that is there already, and leaves it running.
 """
 
+import os
+import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -17,7 +20,7 @@ from rich.console import Console
 from rich.live import Live
 
 from psoup.app.cli.demo.queries import DemoQuery, demo_queries
-from psoup.app.cli.demo.readings import SCHEMA, STREAM, readings
+from psoup.app.cli.demo.readings import ROOMS, SCHEMA, STREAM, readings
 from psoup.app.cli.demo.screen import Frame, Late, Shown, overview, screen, tables
 from psoup.app.cli.terminal.output import QUIET, standard_output
 from psoup.client.calls import ARROW_STREAM, PsoupClient
@@ -33,14 +36,6 @@ TURN_S: Final = 0.25
 PLAIN_EVERY_S: Final = 5.0
 ROWS_FETCHED: Final = 1_000
 _RATE_TURNS: Final = 20
-_NEXT: Final = """
-now try this
-    psoup demo --stay     the same, and the service goes on: register a query of your own over its readings
-    psoup serve           a service of your own; its data lie in ./psoup-data
-    psoup load FILE.csv   then your own data in it, while it runs
-    psoup query "SELECT COUNT(*) FROM ..."
-The tutorial takes ten minutes: docs/tutorial.md"""
-"""What a newcomer may do once the demo is over."""
 
 
 class Demo:
@@ -167,14 +162,37 @@ def run(
     if url is None:
         kept = f"; the data is in {data}" if data else "; its folder is removed"
         console.print(f"the service is stopped{kept}", style=QUIET)
-    console.print(_NEXT)
+    console.print(_next_steps(program()))
+
+
+def program() -> str:
+    """Return how psoup is called in this shell: by its name, where a shell finds that, else by its path."""
+    if shutil.which("psoup") is not None:
+        return "psoup"
+    beside = Path(sys.executable).with_name("psoup")
+    if not beside.exists():
+        return "python -m psoup"
+    return min(os.path.relpath(beside), str(beside), key=len)
+
+
+def _next_steps(psoup: str) -> str:
+    """Return what a newcomer may do once the demo is over."""
+    steps = (
+        ("demo --stay", "the same, and the service goes on: register a query of your own"),
+        ("serve", "a service of your own; its data lie in ./psoup-data"),
+        ("load FILE.csv --stream NAME", "while it runs: your own data in it"),
+        ('query "SELECT * FROM NAME"', "then a first query over them"),
+    )
+    width = max(len(step) for step, _ in steps)
+    lines = [f"    {psoup} {step:<{width}}  {what}" for step, what in steps]
+    return "\n".join(["\nnow try this", *lines, "The tutorial takes ten minutes: docs/tutorial.md"])
 
 
 def _stay(console: Console, url: str) -> None:
     """Leave the service as it is until interrupted."""
     console.print(f"the demo is over; the service goes on at {url} until Ctrl-C. Look at it with")
     for words in ("queries", "status"):
-        console.print(f"    psoup {words} --url {url}")
+        console.print(f"    {program()} {words} --url {url}")
     threading.Event().wait()
 
 
@@ -198,16 +216,22 @@ def _watch(console: Console, demo: Demo, seconds: float) -> None:
 
 
 def _print_now_and_then(console: Console, demo: Demo, seconds: float, deadline: float) -> None:
+    console.print(
+        f"\nThe sensors of {len(ROOMS)} rooms send their readings; those of the last five minutes are there already. Standing"
+        " queries\nlook at them, each through a window of time. Every few seconds their answers follow. Times are UTC."
+    )
     printed = float("-inf")
-    marked: set[str] = set()
+    known: set[str] = set()
     while True:
         frame = demo.turn(seconds)
-        come = {one.query.title for one in frame.shown if one.late is not None} - marked
+        titles = {one.query.title for one in frame.shown}
+        has_come = bool(known) and not titles <= known
         last = time.monotonic() + TURN_S >= deadline
-        if come or last or time.monotonic() - printed >= PLAIN_EVERY_S:
-            console.print(tables(frame))
+        if has_come or last or time.monotonic() - printed >= PLAIN_EVERY_S:
+            console.print(tables(frame, known=known))
             printed = time.monotonic()
-        marked |= come
+            known |= titles
         if last:
+            console.print()
             return
         time.sleep(TURN_S)

@@ -1,6 +1,6 @@
 """The screen of the demo: the service's figures, and its queries: all in full, or in turn beside a list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from psoup.app.cli.demo.queries import DemoQuery
 from psoup.app.cli.terminal.output import ACCENT, QUIET, rows_table
+from psoup.pipeline.wording import counted
 
 _HEADER_LINES: Final = 5
 _PANEL_LINES_MIN: Final = 11
@@ -25,6 +26,13 @@ MARKED_S: Final = 12.0
 """A query that was registered over old data is marked for so long."""
 FOCUS_S: Final = 6.0
 """On a terminal too small for all queries each is shown in full for so long, one after the other."""
+_PLAIN_ROWS: Final = 5
+"""Rows of an answer where there is no terminal."""
+_WINDOWS: Final = {
+    "sliding": "sliding window: both its ends move with the clock",
+    "landmark": "landmark window: it begins at an instant that stays, and ends now",
+    "delayed": "delayed window: it moves some seconds behind the clock, when late readings are in",
+}
 _COLOURS: Final = {
     "sliding": "green",
     "landmark": "yellow",
@@ -113,20 +121,34 @@ def overview(frame: Frame, *, with_kinds: bool = True) -> Table:
     return table
 
 
-def tables(frame: Frame) -> Group:
-    """Return the parts of the frame one below the other, for output that is no terminal."""
+def tables(frame: Frame, *, known: Collection[str] = ()) -> Group:
+    """Return the parts of the frame one below the other, for output that is no terminal.
+
+    The queries whose titles are `known` were told with their text before.
+    """
     parts: list[RenderableType] = [
-        Text(f"--- {frame.elapsed_s:.0f} s: {frame.tuples:,} tuples, {frame.tuples_per_s:,.0f}/s")
+        Text(
+            f"\n--- after {frame.elapsed_s:.0f} s: {counted(frame.tuples, 'row')} have come,"
+            f" {frame.tuples_per_s:,.0f} a second now"
+        )
     ]
     for one in frame.shown:
-        parts += [Text(f"\n{one.query.title} [{one.kind}]"), Text(one.query.sql)]
-        if one.late is not None:
-            parts.append(Text(_told(one.late)))
-        parts += [
-            rows_table(one.described["columns"], _fitting(one, 4)),
-            _footer(one),
-        ]
+        parts.append(Text(f"\n{one.query.title}"))
+        if one.query.title not in known:
+            parts += [Text(_WINDOWS.get(one.kind, one.kind)), Text(one.query.sql)]
+            parts += [] if one.late is None else [Text(_told(one.late))]
+        rows = _fitting(one, _PLAIN_ROWS)
+        parts += [rows_table(one.described["columns"], rows), _said_of(one, len(rows))]
     return Group(*parts)
+
+
+def _said_of(one: Shown, shown: int) -> Text:
+    """Return a line about an answer of which so many rows are shown."""
+    window, count = one.envelope["window"], one.envelope["count"]
+    part = "the newest" if one.query.newest_last else "the first"
+    rows = counted(count, "row") if shown == count else f"{part} {shown} of {counted(count, 'row')}"
+    bounds = f"{_clock(window['begin'])} to {_clock(window['end'])}"
+    return Text(f"({rows}; window {bounds}; answered in {_took(one)})")
 
 
 def _focused(frame: Frame) -> Shown:

@@ -1,6 +1,6 @@
 """Changes of a stream that holds rows: from the members that a client sends to the declaration they make."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from psoup.app.wire.models.streams import RetentionPatch, StreamPatchBody, column_from_body
@@ -26,9 +26,7 @@ def patched_schema(declared: StreamSchema, body: StreamPatchBody) -> StreamSchem
         raise InvalidFieldError(
             "The body changes nothing.", errors=[("", "expected retention, add_columns, or both")]
         )
-    if "widen" in body.model_fields_set:
-        reason = "a column keeps its type: add one of the other type, and send to that"
-        raise _incompatible([("/widen", reason)])
+    _check_types(declared, body.widen)
     added = [column_from_body(column) for column in body.add_columns]
     wrong = column_errors(added, "/add_columns")
     if wrong:
@@ -70,6 +68,21 @@ def _fresh(declared: StreamSchema, added: Sequence[ColumnSchema]) -> list[Column
     if wrong:
         raise _incompatible(wrong)
     return fresh
+
+
+def _check_types(declared: StreamSchema, wanted: Mapping[str, str]) -> None:
+    """Raise where a column would get another type than it has: rows and queries that are there were made with that."""
+    wrong: list[tuple[str, str]] = []
+    for name, kind in wanted.items():
+        column = declared.column(name)
+        if column is None:
+            there = ", ".join(one.name for one in declared.columns)
+            wrong.append((f"/widen/{name}", f"the stream has no such column; there are {there}"))
+        elif column.type != kind:
+            reason = f"the column is {column.type} and keeps its type: add one of another name, and send to that"
+            wrong.append((f"/widen/{name}", reason))
+    if wrong:
+        raise _incompatible(wrong)
 
 
 def _described(column: ColumnSchema) -> str:

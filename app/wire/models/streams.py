@@ -118,7 +118,7 @@ class StreamPatchBody(_Strict):
     )
     widen: dict[str, str] = Field(
         default={},
-        description="Types of columns: refused with `incompatible-change`, a column keeps its type.",
+        description="Types that columns have: another one is refused with `incompatible-change`, a column keeps its type.",
     )
 
 

@@ -90,7 +90,7 @@ class JsonRows:
                     "the stream has no such column",
                     line,
                     column=name,
-                    hint=f"Pass --skip-columns {name!r} to leave it out.",
+                    hint=f"Pass --skip-columns {name!r} to leave it out. psoup declare STREAM --add {name}:TYPE adds it to the stream.",
                 )
             lines.append(line)
             rows.append(row)

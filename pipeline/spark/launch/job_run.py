@@ -137,7 +137,7 @@ def run_job(job: Job[R, P], request: R, report: Callable[[P], None], *, quiet: b
 
 
 def follow_query(query: StreamingQuery, progress: ProgressCounter, stop: Stop) -> JobEnd:
-    """Report each micro-batch with rows until the query ends or `stop` returns True; return the totals.
+    """Report each micro-batch with rows until the query ends, fails or `stop` returns True; return the totals.
 
     Raises:
         JobFailedError: Spark or a task failed; has its last message.
@@ -153,7 +153,12 @@ def follow_query(query: StreamingQuery, progress: ProgressCounter, stop: Stop) -
                     reported, batch["numInputRows"], seconds=batch["batchDuration"] / 1_000
                 )
 
-    stopped = wait_until_ended(query, stop, report)
+    try:
+        stopped = wait_until_ended(query, stop, report)
+    except JobFailedError:
+        if is_spark_alive():
+            report()  # what was written before it failed counts
+        raise
     report()
     return progress.end(stopped=stopped)
 

@@ -297,8 +297,11 @@ async def test_additions_that_cannot_be_are_refused_together(api: Api):
     ):
         problem = assert_problem(await add(api, *columns), code)
         assert [pointer] == [one["pointer"] for one in problem["errors"]]
-    for body in ({"widen": {"qty": "float64"}}, {"add_columns": [NOTE], "widen": {}}):
-        problem = assert_problem(await api.send("PATCH", TRADES, json=body), "incompatible-change")
-        assert ["/widen"] == [one["pointer"] for one in problem["errors"]]
+    body = {"add_columns": [NOTE], "widen": {"px": "string", "price": "float64", "sym": "string"}}
+    problem = assert_problem(await api.send("PATCH", TRADES, json=body), "incompatible-change")
+    assert ["/widen/px", "/widen/price"] == [one["pointer"] for one in problem["errors"]]
+    assert "the column is float64 and keeps its type" in problem["errors"][0]["reason"]
+    same = await api.send("PATCH", TRADES, json={"widen": {"px": "float64"}})
+    assert (200, before) == (same.status_code, same.json()["columns"])
     assert before == (await api.get(TRADES)).json()["columns"]
     assert 200 == (await add(api, *many[1:])).status_code, "as many as there may be"

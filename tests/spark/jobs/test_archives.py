@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -249,17 +250,24 @@ def test_archive_that_runs_goes_on_with_a_column_that_is_added(spark, psoup_url,
     declare(service, "growing", FLIGHTS)
     append(service, "growing", flights(0, 20))
     told: list[int] = []
+    looked: list[None] = []
 
     def on_progress(done: JobProgress) -> None:
         told.append(done.rows_all)
-        if len(told) == 1:
+
+    def widen() -> bool:
+        """Add the column once the first rows are written; then tell whether all are."""
+        looked.append(None)
+        if len(looked) == 1:
+            wait_until(lambda: any(Path(path).glob("day=*/*.parquet")), "rows are written")
             service.add_columns("growing", [{"name": "gate", "type": "string"}])
             gates = pa.array([f"gate {i}" for i in range(20)], pa.string())
             append(service, "growing", flights(20, 40).append_column("gate", gates))
+        return 40 in told
 
     path = str(tmp_path / "growing")
     request = ArchiveRequest(stream="growing", path=path, every="200ms", url=psoup_url)
-    end = archive(spark, request, on_progress, lambda: 40 in told)
+    end = archive(spark, request, on_progress, widen)
     assert (40, [20, 40], True) == (end.rows, told, end.stopped)
     rows = spark.read.option("mergeSchema", "true").parquet(path).orderBy("_id").collect()
     assert [None] * 20 + [f"gate {i}" for i in range(20)] == [row.gate for row in rows]
