@@ -243,6 +243,8 @@ FIRST_DATED_CACHE_BYTES_MAX: Final = 8 * MIB
 """The smallest times of visible hits as invocations found them, a KiB for each query that slides."""
 PARTIALS_CACHE_BYTES_MAX: Final = 128 * MIB
 """Aggregates of whole chunks, kept so that the next invocation does not read their rows again."""
+PARTIALS_AHEAD_BYTES_MAX: Final = 128 * MIB
+"""The same of queries with `materialize` `complete`, which are made before anybody asks."""
 CHUNK_GROUPS_MAX: Final = 1_000
 """Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
 

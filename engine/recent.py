@@ -61,6 +61,18 @@ class Recent(Generic[Key, Value]):
                 _, (_, forgotten) = self._table.popitem(last=False)
                 self._size -= forgotten
 
+    def has_room(self, key: Key, size: int) -> bool:
+        """Return whether a value of this size can be kept for the key without forgetting another one."""
+        with self._guard:
+            _, replaced = self._table.get(key, (None, 0))
+            return self._size - replaced + size <= self._size_max
+
+    def forget(self, key: Key) -> None:
+        """Keep nothing for the key."""
+        with self._guard:
+            _, forgotten = self._table.pop(key, (None, 0))
+            self._size -= forgotten
+
     def pairs(self) -> list[tuple[Key, Value]]:
         """Return what is kept, the least recently used first."""
         with self._guard:

@@ -15,6 +15,7 @@ from psoup.app.admission.work_pool import WorkPool, WorkStatistics
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.catalogue import Catalogue
 from psoup.app.backend.contract import Backend, Phase
+from psoup.app.backend.partials_ahead import PartialsAhead
 from psoup.app.backend.pending import PendingQueries
 from psoup.app.backend.renewals import Renewals
 from psoup.app.backend.standing import StandingIndexes
@@ -54,9 +55,8 @@ NO_ENGINE: Final = "no-engine"
 DECODE_THREADS = 2
 PARSE_THREADS = 2
 ANSWER_THREADS = 4
-MATCH_THREADS = (
-    1  # rows of one stream take turns anyhow: who waits for one takes no thread of the others
-)
+MATCH_THREADS = 1
+"""Rows of one stream take turns anyhow: who waits for one takes no thread of the others."""
 _SEND_LESS: Final = "Nothing was stored: send the same again, or less at once."
 _ASK_FOR_LESS: Final = (
     "Ask for less: a shorter window, count=only, fewer rows, a query that costs less; or ask again: hits that were"
@@ -136,13 +136,13 @@ class Service:
         self.invoked = InvocationCounts()
         self.throughput = ThroughputRing()
         self._elapsed_s = elapsed_s
-        self._notes: asyncio.Task[None] | None = None
-        self._renewing: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.backend = make_backend(self)
         self.results = self.backend.results
         self.renewals = Renewals(
             store.log.append_many, self.results.snapshots, store.results.now_us
         )
+        self.ahead = PartialsAhead(self.backend, store.log, self.invocations)
         self.pending = PendingQueries(
             self.applied, find=self.backend.pending, find_all=self.backend.pending_all
         )
@@ -167,8 +167,11 @@ class Service:
         self.backend.start()
         await asyncio.to_thread(self.backend.wait_recovered, self.backend.grace_s)
         # Only now: what an engine counted before a worker began was not done in its first second.
-        self._notes = asyncio.create_task(self._note_progress())
-        self._renewing = asyncio.create_task(self.renewals.renew_often(self.backend.wake))
+        self._tasks = [
+            asyncio.create_task(self._note_progress()),
+            asyncio.create_task(self.renewals.renew_often(self.backend.wake)),
+            asyncio.create_task(self.ahead.make_often(self.applied)),
+        ]
 
     async def stop(self) -> None:
         """End what runs, in the order of the data's way; appends on their way are awaited.
@@ -176,17 +179,14 @@ class Service:
         The store stays open: whoever opened it closes it.
         """
         await asyncio.to_thread(self.submission.close)
+        await asyncio.to_thread(self.ahead.close)
         await asyncio.to_thread(self.backend.stop)
         self.applied.close()
-        for task in (self._notes, self._renewing):
-            if task is not None:
-                task.cancel()
-        await asyncio.to_thread(self.decoding.close)
-        await asyncio.to_thread(self.state.close)
-        await asyncio.to_thread(self.inventory.close)
-        await asyncio.to_thread(self.parsing.close)
-        await asyncio.to_thread(self.answering.close)
-        await asyncio.to_thread(self.matching.close)
+        for task in self._tasks:
+            task.cancel()
+        looks, pools = (self.state, self.inventory), (self.parsing, self.answering, self.matching)
+        for one in (self.decoding, *looks, *pools):
+            await asyncio.to_thread(one.close)
 
     def forget(self) -> None:
         """Forget what is kept of a history that another one has followed. Any thread."""
@@ -334,6 +334,7 @@ class Service:
         self.backend.check()
         self.throughput.check()
         self.renewals.check()
+        self.ahead.check()
 
     def note_use(self, query: QueryRecord) -> None:
         """Take it that a query was answered from. Any thread."""

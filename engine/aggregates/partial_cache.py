@@ -1,13 +1,19 @@
 """Partials of the whole chunks of a stream, and the cache that keeps them between invocations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Final
 
 from psoup.engine.aggregates.chunk_rows import ChunkRows, RowExtent
 from psoup.engine.aggregates.grouping import Grouping
 from psoup.engine.aggregates.partial import Partial, PartialRun
-from psoup.engine.limits import CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
+from psoup.engine.limits import (
+    CHUNK_ROWS,
+    PARTIALS_AHEAD_BYTES_MAX,
+    PARTIALS_CACHE_BYTES_MAX,
+    SEGMENT_ROWS,
+)
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
 from psoup.engine.tuples.value_type import value_type
 
@@ -15,6 +21,8 @@ CHUNKS_OF_SEGMENT: Final = SEGMENT_ROWS // CHUNK_ROWS
 
 Texts = tuple[tuple[str, ...], tuple[str, ...]]
 """Of a grouping: what tells it from others."""
+Key = tuple[int, int, Texts]
+"""Whose partials these are: a generation, a clause and a grouping."""
 
 
 @value_type
@@ -92,6 +100,10 @@ class StreamPartials:
         """Return which rows the partials of the chunks `[first, past)` are of. Cost: O(1)."""
         return self.chunks.rows.extent(first, past)
 
+    def since(self, first: int) -> "StreamPartials":
+        """Return these without the chunks before `first`, which is one of them."""
+        return partials_of(self.chunks.since(first))
+
     def of(self, first: int, past: int) -> list[Partial]:
         """Return partials that together are those of the chunks `[first, past)`: of segments where these are whole."""
         begin, end = -(-first // CHUNKS_OF_SEGMENT), past // CHUNKS_OF_SEGMENT
@@ -140,48 +152,104 @@ def partials_of(chunks: ChunkRun) -> StreamPartials:
     return StreamPartials(chunks, chunks.partials.coarser(CHUNKS_OF_SEGMENT))
 
 
-class PartialCache:
-    """Partials by condition and grouping; the least recently used are forgotten. Shared by threads.
+@dataclass(frozen=True, slots=True)
+class PartialStatistics:
+    """What is held in bytes, and of how many chunks partials were made since the start.
 
-    Everything in it can be made again of the rows.
+    Attributes:
+        asked: partials that were made when they were asked for.
+        ahead: those that were made before.
+        chunks_asked, chunks_ahead: chunks whose partials were made, for each condition and grouping.
+    """
+
+    asked: RecentStatistics
+    ahead: RecentStatistics
+    chunks_asked: int
+    chunks_ahead: int
+
+
+class PartialCache:
+    """Partials by condition and grouping. Shared by threads. Everything in it can be made again of the rows.
+
+    Those that were asked for and those that are made ahead have a bound each, so that neither take the others' room. Of
+    the first the least recently used are forgotten, of the second none before its time.
     """
 
     def __init__(
         self,
         bytes_max: int = PARTIALS_CACHE_BYTES_MAX,
         make_lock: Callable[[], AbstractContextManager[object]] = nullcontext,
+        *,
+        ahead_bytes_max: int = PARTIALS_AHEAD_BYTES_MAX,
     ) -> None:
         """Begin empty.
 
         Args:
-            bytes_max: bound of all partials together.
-            make_lock: where threads share it, makes its lock.
+            bytes_max: bound of all partials together that were asked for.
+            make_lock: where threads share it, makes its locks.
+            ahead_bytes_max: bound of those that are made ahead.
         """
-        self._kept: Recent[tuple[int, int, Texts], StreamPartials | TooManyGroups] = Recent(
-            bytes_max, make_lock()
+        self._asked: Recent[Key, StreamPartials | TooManyGroups] = Recent(bytes_max, make_lock())
+        self._ahead: Recent[Key, StreamPartials | TooManyGroups] = Recent(
+            ahead_bytes_max, make_lock()
         )
+        self._chunks_asked = self._chunks_ahead = 0
 
     def partials(
         self, gen: int, clause_id: int, grouping: Grouping
     ) -> StreamPartials | TooManyGroups | None:
         """Return what is kept of a condition's hits, grouped so; None = nothing."""
-        return self._kept.get((gen, clause_id, grouping.texts))
+        key = gen, clause_id, grouping.texts
+        return self._ahead.get(key) or self._asked.get(key)
 
     def keep(
         self, gen: int, clause_id: int, grouping: Grouping, made: StreamPartials | TooManyGroups
     ) -> None:
-        """Keep partials in place of what was kept, if they fit."""
-        size = ENTRY_BYTES if isinstance(made, TooManyGroups) else made.nbytes
-        self._kept.put((gen, clause_id, grouping.texts), made, size=size)
+        """Keep partials that were asked for in place of what was kept, if they fit."""
+        key = gen, clause_id, grouping.texts
+        self._chunks_asked += _chunks_made(made, self.partials(gen, clause_id, grouping))
+        if key in self._ahead and self._ahead.has_room(key, _size(made)):
+            self._ahead.put(key, made, size=_size(made))
+            return
+        self._ahead.forget(key)
+        self._asked.put(key, made, size=_size(made))
 
-    def statistics(self) -> RecentStatistics:
-        """Return what is held, in bytes."""
-        return self._kept.statistics()
+    def keep_ahead(
+        self, gen: int, clause_id: int, grouping: Grouping, made: StreamPartials | TooManyGroups
+    ) -> bool:
+        """Keep partials that nobody has asked for; return whether there is room among those that are made ahead."""
+        key = gen, clause_id, grouping.texts
+        if not self._ahead.has_room(key, _size(made)):
+            return False
+        self._chunks_ahead += _chunks_made(made, self.partials(gen, clause_id, grouping))
+        self._ahead.put(key, made, size=_size(made))
+        self._asked.forget(key)
+        return True
+
+    def has_room_ahead(self, key: Key, nbytes: int) -> bool:
+        """Return whether partials of this size would be kept ahead."""
+        return self._ahead.has_room(key, nbytes)
+
+    def keep_ahead_only(self, wanted: Container[Key]) -> None:
+        """Forget what was made ahead for others than these."""
+        for key, _ in self._ahead.pairs():
+            if key not in wanted:
+                self._ahead.forget(key)
+
+    def statistics(self) -> PartialStatistics:
+        """Return what is held, and what was made."""
+        return PartialStatistics(
+            self._asked.statistics(),
+            self._ahead.statistics(),
+            self._chunks_asked,
+            self._chunks_ahead,
+        )
 
     def check(self) -> None:
-        """Assert that the bound is kept, that edges ascend, and that segments are those of the chunks."""
-        self._kept.check()
-        for _, one in self._kept.pairs():
+        """Assert that the bounds are kept, that edges ascend, and that segments are those of the chunks."""
+        self._asked.check()
+        self._ahead.check()
+        for _, one in self._asked.pairs() + self._ahead.pairs():
             if isinstance(one, TooManyGroups):
                 continue
             for run in (one.chunks.partials, one.segments):
@@ -193,3 +261,20 @@ class PartialCache:
             segments = one.chunks.partials.coarser(CHUNKS_OF_SEGMENT)
             assert (segments.first, segments.past) == (one.segments.first, one.segments.past)
             assert (segments.edges == one.segments.edges).all(), "segments have the chunks' groups"
+
+
+def _size(made: StreamPartials | TooManyGroups) -> int:
+    return ENTRY_BYTES if isinstance(made, TooManyGroups) else made.nbytes
+
+
+def _chunks_made(
+    made: StreamPartials | TooManyGroups, known: StreamPartials | TooManyGroups | None
+) -> int:
+    """Return how many chunks have partials that had none before."""
+    if isinstance(made, TooManyGroups):
+        return 0
+    chunks = range(made.first, made.past)
+    if not isinstance(known, StreamPartials):
+        return len(chunks)
+    both = range(max(made.first, known.first), min(made.past, known.past))
+    return len(chunks) - len(both)

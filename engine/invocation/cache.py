@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.partial_cache import PartialCache
+from psoup.engine.aggregates.partial_cache import PartialCache, PartialStatistics
 from psoup.engine.data.source import DatedRows
 from psoup.engine.invocation.answer import PagePosition, RowIds
 from psoup.engine.invocation.composite_hits import CompositeHits
@@ -133,7 +133,7 @@ class InvocationCacheStatistics(NamedTuple):
     hits: RecentStatistics
     orders: RecentStatistics
     first_dated: RecentStatistics
-    partials: RecentStatistics
+    partials: PartialStatistics
 
 
 class InvocationCache:

@@ -114,6 +114,35 @@ def aggregates_of(
     return StreamAggregates(finished(grouping, merged(parts)), united(extents), kept)
 
 
+def sealed_partials(
+    first: int,
+    past: int,
+    grouping: Grouping,
+    stream: HitsToAggregate,
+    *,
+    known: StreamPartials | TooManyGroups | None,
+    lowest_row: int,
+) -> StreamPartials | TooManyGroups:
+    """Return partials of the whole chunks `[first, past)` with those that are known; what is known where nothing lacks.
+
+    Args:
+        first: the first chunk.
+        past: the one behind the last.
+        grouping: keys and aggregates, which can be merged.
+        stream: the rows of the condition.
+        known: partials that there are already.
+        lowest_row: rows below it have been dropped.
+
+    Cost: that of reading and aggregating the rows of chunks without partials.
+    """
+    if isinstance(known, TooManyGroups):
+        return known
+    try:
+        return _reaching([(first, past)], grouping, stream, known, lowest_row)
+    except _TooManyGroupsError:
+        return TOO_MANY_GROUPS
+
+
 def _of_rows(
     spans: Sequence[RowSpan],
     grouping: Grouping,

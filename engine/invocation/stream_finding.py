@@ -30,6 +30,7 @@ from psoup.engine.invocation.spans import (
     upcoming_span,
 )
 from psoup.engine.kernels.gather import ascends
+from psoup.engine.limits import CHUNK_ROWS, TIMESTAMP_US_MAX
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
@@ -138,6 +139,20 @@ class StreamFinding:
     def spans(self) -> Sequence[RowSpan]:
         """Return where visible rows lie. Raises PageExpiredError if they are not all held any more."""
         return self._hits.reach(self._shown)
+
+    def sealed_chunks(self) -> range:
+        """Return the whole chunks from the first one that the window shows to the last one that it shows, or will.
+
+        Raises as `spans`.
+        """
+        end, shown = self._window.end, self._shown
+        if end is None or end.moving:
+            shown = replace(shown, end_us=TIMESTAMP_US_MAX)
+        spans = self._hits.reach(shown)
+        if not spans:
+            return range(0)
+        past_row = min(spans[-1][1], self.whole_row)
+        return range(-(-spans[0][0] // CHUNK_ROWS), past_row // CHUNK_ROWS)
 
     def hits(self, first_row: int, past_row: int) -> Rows:
         """Return the hits in `[first_row, past_row)`, ascending."""

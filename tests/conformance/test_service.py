@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from conformance import run
+from conformance.generate import FOLDER
 from conformance.service import Service
 from psoup.app.http.cursors import Cursor, read_cursor, sign_cursor
 from psoup.engine.log.operation import QueryId

@@ -6,6 +6,7 @@ from typing import Final
 
 from psoup.app.admission.slots import SlotStatistics
 from psoup.app.admission.traffic import TrafficStatistics
+from psoup.app.backend.partials_ahead import AheadStatistics
 from psoup.app.backend.service import Service
 from psoup.app.backend.submission import SubmissionStatistics
 from psoup.app.http.front import Front
@@ -26,6 +27,7 @@ from psoup.app.operate.meters.engine import (
 )
 from psoup.app.operate.meters.meter import Kind, Meter, Value, counter, gauge
 from psoup.app.waiting.room import WaitingRoom, WaitingStatistics
+from psoup.engine.aggregates.partial_cache import PartialStatistics
 from psoup.engine.engine import CachedTuplesStatistics
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import LogStatistics
@@ -50,6 +52,8 @@ class ProcessReading:
         invocations: queries that it has answered.
         lines_left_out: of its request log, because there were too many.
         tuples_cache: of an API worker; None = the engine is in this process.
+        partials: aggregates of whole chunks that are kept between invocations.
+        ahead: who makes some of them before anybody asks.
     """
 
     submission: SubmissionStatistics
@@ -60,6 +64,8 @@ class ProcessReading:
     invocations: int
     lines_left_out: int
     tuples_cache: CachedTuplesStatistics | None
+    partials: PartialStatistics
+    ahead: AheadStatistics
 
 
 def read_service(service: Service) -> ServiceReading:
@@ -96,6 +102,8 @@ def read_process(
         invocations=service.invoked.count,
         lines_left_out=front.requests.statistics().left_out,
         tuples_cache=service.backend.tuples_cache(),
+        partials=service.invocations.partials.statistics(),
+        ahead=service.ahead.statistics(),
     )
 
 
@@ -203,6 +211,31 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
         "Tuples that API workers keep.",
         Kind.GAUGE,
         lambda cache: cache.nbytes,
+    ),
+    gauge(
+        "partials_bytes",
+        "Aggregates of whole chunks that were asked for.",
+        lambda one: one.partials.asked.size,
+    ),
+    gauge(
+        "partials_ahead_bytes",
+        "Aggregates of whole chunks that were made before anybody asked.",
+        lambda one: one.partials.ahead.size,
+    ),
+    gauge(
+        "partials_ahead_refused",
+        "Conditions and groupings for whose partials there is no room.",
+        lambda one: one.ahead.refused,
+    ),
+    counter(
+        "partials_chunks",
+        "Chunks aggregated because somebody asked.",
+        lambda one: one.partials.chunks_asked,
+    ),
+    counter(
+        "partials_ahead_chunks",
+        "Chunks aggregated before anybody asked.",
+        lambda one: one.partials.chunks_ahead,
     ),
     counter("invocations", "Queries answered.", lambda one: one.invocations),
     counter("waits_woken", "Waits that have ended with a change.", lambda one: one.waiting.woken),

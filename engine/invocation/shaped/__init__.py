@@ -5,5 +5,6 @@ show), `windowed_rows` (the hits that they leave), `left_rows`, `left_joined_row
 `extent` (which rows there are), `ordered_invocation` (rows in an order of their own, or the first of them), `grouping`
 (what is computed of groups), `visible_groups` (those of the visible rows, from partials), `groups_beside` (those of
 other rows), `group_changes` (the rows that touch groups since an earlier position), `grouped_invocation` (groups, page
-by page), `series_groups` (groups at many instants), `content` (equal answers have equal states).
+by page), `series_groups` (groups at many instants), `partials_ahead` (partials made before anybody asks), `content`
+(equal answers have equal states).
 """

@@ -40,7 +40,7 @@ class VisibleGroups:
     partials: Partials | None = None
 
 
-class _StreamRows:
+class StreamRows:
     """The rows of a condition over one stream, as its aggregates read them."""
 
     __slots__ = ("_finding", "_names", "dated", "hits")
@@ -82,7 +82,7 @@ def groups_of_stream(
     found = aggregates_of(
         finding.spans(),
         grouping,
-        _StreamRows(finding, names),
+        StreamRows(finding, names),
         known=known,
         lowest_row=lowest_row,
         whole_row=finding.whole_row,
