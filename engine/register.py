@@ -10,7 +10,7 @@ from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.eddy import Eddy, FreshJoin, FreshQuery
 from psoup.engine.errors import NameTakenError, NotFoundError
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.log.operation import Materialize, Register, Remove, Replace
+from psoup.engine.log.operation import Materialize, Register, Remove, Replace, definition
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.release import count_queries, note_joined, release, suspend
@@ -57,14 +57,15 @@ def replace(state: State, draft: Draft, *, eddy: Eddy, content: Replace) -> None
         raise NotFoundError(f"No query {given.query_id} is standing under this name.")
     bound = bound_query(state, given)
     clause_id = clause_of(state, draft, eddy=eddy, query=(bound, given))
-    redefined = definition(state, before) != given.definition
+    clause = state.clauses[before.clause_id].record
+    redefined = definition(clause.materialize, before.canonical) != given.definition
     query = dataclasses.replace(
         query_record(bound, given, seq=before.seq, clause_id=clause_id, now_us=draft.arrival_us),
         version=before.version + redefined,
         defined_seq=draft.seq if redefined else before.defined_seq,
         amended_seq=before.amended_seq if redefined else draft.seq,
     )
-    read = state.clauses[before.clause_id].record.streams if redefined else ()
+    read = clause.streams if redefined else ()
     if clause_id != before.clause_id:
         release(state, draft, query.query_id)
         draft.dropped_queries.discard(query.query_id)
@@ -84,11 +85,6 @@ def remove(state: State, draft: Draft, *, content: Remove) -> None:
     if query is None:
         raise NotFoundError(f"No query {content.query_id} is standing.")
     release(state, draft, query.query_id)
-
-
-def definition(state: State, query: QueryRecord) -> str:
-    """Return the definition of a standing query, as `Register.definition` has it."""
-    return f"{state.clauses[query.clause_id].record.materialize} {query.canonical}"
 
 
 def clause_of(

@@ -12,7 +12,7 @@ from psoup.engine.aggregates.ordinals import ordinals
 from psoup.engine.aggregates.state import Aggregated
 from psoup.engine.kernels.extremes import first_rows
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction
-from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.batch import Column, null_column
 from psoup.engine.tuples.joined_columns import stacked
 from psoup.engine.tuples.value_type import value_type
 
@@ -117,7 +117,7 @@ def picks_of(
     Cost: 3 ns a row, and that of `ordinals`.
     """
     if not len(members):
-        column, by = _one_null(column), None if by is None else _one_null(by)
+        column, by = null_column(column.type, 1), None if by is None else null_column(by.type, 1)
         when = np.zeros((len(when), 1), dtype=np.int64)
     keys = when
     if by is not None:
@@ -129,14 +129,3 @@ def picks_of(
     first_rows(np.ascontiguousarray(keys), members.labels, rows)
     picked = None if by is None else by.take(rows)
     return Picks(column.take(rows), picked, backwards, when[:, rows], rows >= 0)
-
-
-def _one_null(column: Column) -> Column:
-    """Return a column of one NULL, of the type of one without values."""
-    values, valid = np.zeros(1, dtype=column.values.dtype), np.zeros(1, dtype=np.bool_)
-    return Column(
-        column.type,
-        values,
-        valid,
-        column.dictionary or (("",) if column.dictionary is not None else None),
-    )

@@ -24,7 +24,7 @@ from psoup.engine.query.values.evaluate import evaluate, truth
 from psoup.engine.query.values.expression import ColumnRef, Expression, column_refs, sources_of
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import Snapshot
-from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.batch import Column, null_column
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
@@ -219,7 +219,9 @@ class Explainer:
         }
         if row is None:
             nothing = np.full(1, NO_PART, dtype=np.int64)
-            return Tuples(nothing, nothing, {name: _null(kind) for name, kind in read.items()})
+            return Tuples(
+                nothing, nothing, {name: null_column(kind, 1) for name, kind in read.items()}
+            )
         return self._source.tuples(self._streams[place].stream_id, tuple(read), np.array([row]))
 
     def _seen(self, place: int, tuples: Tuples) -> Visibility:
@@ -270,9 +272,3 @@ def _verdict(predicate: Expression, parts: Callable[[int], Tuples]) -> Verdict:
     refs = sorted(column_refs(predicate), key=lambda ref: (ref.source, ref.name))
     read = [ReadValue(ref.alias, ref.name, ref.type, column(ref).to_list()[0]) for ref in refs]
     return Verdict(sql_expression(predicate), tuple(read), None if result is None else bool(result))
-
-
-def _null(kind: ColumnType) -> Column:
-    """Return one NULL of a type."""
-    dictionary = ("",) if kind is ColumnType.STRING else None
-    return Column(kind, np.zeros(1, DTYPES[kind]), np.zeros(1, np.bool_), dictionary)

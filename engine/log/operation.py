@@ -134,6 +134,11 @@ class Commit:
     stages: tuple[StageId, ...]
 
 
+def definition(materialize: Materialize, sql: str) -> str:
+    """Return a text that is equal for two queries iff they are defined alike; `sql` is the canonical text."""
+    return f"{materialize} {sql}"
+
+
 @value_type
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
@@ -155,7 +160,7 @@ class Register:
     @property
     def definition(self) -> str:
         """Return a text that is equal for two registrations under one name iff they define the same query."""
-        return f"{self.materialize} {self.sql}"
+        return definition(self.materialize, self.sql)
 
 
 @value_type

@@ -33,9 +33,9 @@ from psoup.agents.tool import Tool
 
 INSTRUCTIONS: Final = """psoup keeps standing SQL queries over streams of rows that keep arriving.
 
-A standing query is registered once and stays: every new row is matched with it as it arrives, and rows from before are\
+A standing query is registered once and stays as long as it is asked (`ttl`): every new row is matched with it as it arrives, and rows from before are\
  there as well. `register` gives you a handle (q_...). Keep it, in your notes or in a file: the handle is good after this\
- conversation, this connection and this server have ended, and so is the cursor of an answer. Next week `invoke` answers\
+ conversation, this connection and this server have ended, and so is the cursor of an answer. Days later `invoke` answers\
  the handle as of then, and `changes` with the cursor tells you only what has changed since you looked.
 
 So do not poll by sending SQL again and again, and do not read whole streams: register the question, then come back.

@@ -158,7 +158,7 @@ class AsyncDatabase:
     async def queries(self, *, label: str | None = None) -> "list[AsyncQuery]":
         """Return the standing queries, or those with a label, `key:value`."""
         found = await self._connection.run(
-            operations.listed(operations.queries_path(*filter(None, [label])), "queries")
+            operations.listed(operations.queries_path(label), "queries")
         )
         return [AsyncQuery(self._connection, one) for one in found]
 

@@ -123,12 +123,8 @@ class PsoupClient(Connection):
         """Return a query's description."""
         return self.run(operations.described(query_path(query_id)))
 
-    def queries(self, *, label: str | None = None) -> Iterator[JsonObject]:
-        """Yield the description of every query, or of those with a label, `key:value`."""
-        return self.labelled(*filter(None, [label]))
-
-    def labelled(self, *labels: str) -> Iterator[JsonObject]:
-        """Yield the description of every query that has these labels, `key:value` each."""
+    def queries(self, *labels: str) -> Iterator[JsonObject]:
+        """Yield the description of every query, or of those that have these labels, `key:value` each."""
         return self.listed(operations.queries_path(*labels), "queries")
 
     def remove(self, query_id: str) -> None:

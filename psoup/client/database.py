@@ -184,9 +184,7 @@ class Database(Closing):
 
     def queries(self, *, label: str | None = None) -> list[Query]:
         """Return the standing queries, or those with a label, `key:value`."""
-        found = self._connection.run(
-            operations.listed(operations.queries_path(*filter(None, [label])), "queries")
-        )
+        found = self._connection.run(operations.listed(operations.queries_path(label), "queries"))
         return [Query(self._connection, one) for one in found]
 
     def validate(

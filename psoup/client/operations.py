@@ -47,9 +47,9 @@ def query_path(query_id: str) -> str:
     return f"{QUERIES}/{quoted(query_id)}"
 
 
-def queries_path(*labels: str) -> str:
-    """Return where the queries are listed that have these labels, `key:value` each."""
-    asked = "&".join(f"label={quoted(label)}" for label in labels)
+def queries_path(*labels: str | None) -> str:
+    """Return where the queries are listed that have these labels, `key:value` each; None is none."""
+    asked = "&".join(f"label={quoted(label)}" for label in labels if label is not None)
     return f"{QUERIES}?{asked}" if asked else QUERIES
 
 

@@ -62,15 +62,20 @@ WINDOWS = [
 ]
 
 
-@given(data=st.data())
-def test_oracle_left_joins_of_drawn_programs_equal_duckdb_naive_twin(data: Any):
-    """Rows, their order, their ids with an empty part, and NULL in every column of what is missing."""
+def drawn_join(data: st.DataObject) -> tuple[World, str, str]:
+    """Return a world with drawn tuples of `s` and `r`; and of a LEFT JOIN of these, `x` and `y`, ON and WHERE."""
     world = World()
     for name in ("s", "r"):
         world.declare(schema_keeping(name=name))
         world.append(name, data.draw(ROWS))
     on, where = data.draw(ON).format(data.draw(NUMBER)), data.draw(WHERE).format(data.draw(NUMBER))
-    where = f"WHERE {where}" if where else ""
+    return world, on, f"WHERE {where}" if where else ""
+
+
+@given(data=st.data())
+def test_oracle_left_joins_of_drawn_programs_equal_duckdb_naive_twin(data: Any):
+    """Rows, their order, their ids with an empty part, and NULL in every column of what is missing."""
+    world, on, where = drawn_join(data)
     window = data.draw(st.sampled_from(WINDOWS))
     counted = data.draw(st.sampled_from([None, None, 1, 3]))
     partition = [] if counted is None or data.draw(st.booleans()) else ["t"]

@@ -85,10 +85,8 @@ def test_store_with_an_added_column_is_equal(tmp_path):
     expected = world.invoke(query).rows
     world.lose_engine()
     assert expected == world.invoke(query).rows
-    assert (1, "more") == (
-        world.store.results.stream("numbers").schema.added,
-        wide.columns[-1].name,
-    )
+    stored = world.store.results.stream("numbers").schema
+    assert (1, "more") == (stored.added, stored.columns[-1].name)
     store.close()
     run = fsck("--data", tmp_path / "data")
     assert 0 == run.exit_code, run.output

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from typing import Any
 
 import httpx2
 import pytest
@@ -24,7 +23,7 @@ from psoup.client.rule import Held
 from psoup.engine.clock import ManualClock
 from tests.children import child
 from tests.client.between import BRISK, bad_proxy
-from tests.client.test_following import COLUMNS, QUERIES, declare, row
+from tests.client.test_following import COLUMNS, QUERIES, declare, envelope, row
 
 KEEPER = """
 import sys, psoup
@@ -262,16 +261,7 @@ def test_answers_that_do_not_add_up_are_asked_for_three_times(tmp_path):
 
     def answer(request):
         asked.append(request.url.params.get("cursor"))
-        body: dict[str, Any] = {
-            "gen": 1,
-            "seq": 1,
-            "now": None,
-            "reset": True,
-            "rows": [],
-            "removed": [],
-        }
-        body |= {"keep": None, "count": 1, "changes_at": None, "complete": False}
-        return httpx2.Response(200, json={**body, "window": {}, "next": None, "cursor": "c"})
+        return httpx2.Response(200, json=envelope(count=1))
 
     file = MirrorFile(tmp_path / "m", "q_1")
     file.describe("http://h", {"name": None, "columns": []})

@@ -122,7 +122,7 @@ class Clients:
         if self._rng.random() < 0.5:
             schema = replace(stream.schema, retention=workload.retention(self._rng))
         else:
-            schema = workload.widened(self._rng, stream.schema)
+            schema = workload.with_column(self._rng, stream.schema)
         return Alter(stream.stream_id, schema, declared=stream.schema)
 
     def _drop(self, results: ResultsReader, streams: Streams) -> Content | None:

@@ -108,7 +108,7 @@ class Simulator:
             if self.rng.random() < 0.5:
                 self.schemas[name] = replace(schema, retention=workload.retention(self.rng))
             else:
-                self.schemas[name] = workload.widened(self.rng, schema)
+                self.schemas[name] = workload.with_column(self.rng, schema)
             self.world.alter(self.schemas[name], fold=False)
             self.counts["alter"] += 1
 

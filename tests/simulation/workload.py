@@ -43,7 +43,7 @@ def retention(rng: Random) -> Retention:
     )
 
 
-def widened(rng: Random, stream: StreamSchema) -> StreamSchema:
+def with_column(rng: Random, stream: StreamSchema) -> StreamSchema:
     """Return a declaration with one column more, of any type; after WIDEST columns the same."""
     if len(stream.columns) >= WIDEST:
         return stream

@@ -97,7 +97,7 @@ def drop_queries(service: PsoupClient, labels: Sequence[str], *, yes: bool) -> N
         DefinitionError: nobody can be asked.
     """
     named = " and ".join(labels)
-    found = counted(sum(1 for _ in service.labelled(*labels)), "query")
+    found = counted(sum(1 for _ in service.queries(*labels)), "query")
     require_consent(f"This removes {found} labelled {named}, with the handles.", yes=yes)
     removed = counted(service.remove_labelled(*labels), "query")
     standard_error().print(Text(f"removed {removed} labelled {named}"))

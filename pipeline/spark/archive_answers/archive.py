@@ -45,15 +45,12 @@ def archived_rows(
     rows = _written(spark, path)
     if rows is None:
         return None
-    expected = struct_type(with_arrival(columns)).add(StructField(DAY, DateType()))
-    # Spark takes the columns of one of the files.
-    known = _shown(rows.schema)[:-1]
-    later = expected.fields[len(known) : -1]
-    if (
-        [*known, *_shown(StructType(later))] != _shown(expected)[:-1]
-        or _shown(rows.schema)[-1:] != _shown(expected)[-1:]
-        or not all(field.nullable for field in later)
-    ):
+    *fields, day = struct_type(with_arrival(columns)).add(StructField(DAY, DateType())).fields
+    expected = StructType([*fields, day])
+    # Spark takes the columns of one of the files, which may lack those that were added since it was written.
+    count = len(rows.schema) - 1
+    written, later = StructType([*fields[:count], day]), fields[count:]
+    if _shown(rows.schema) != _shown(written) or not all(field.nullable for field in later):
         raise ArchiveAnswerRefusedError(
             f"The archive {path} has the columns {rows.schema.simpleString()}, where those of the stream make"
             f" {expected.simpleString()}: the archive is of another stream, or of one that was declared otherwise."

@@ -83,7 +83,7 @@ def registered(
 
 def remove_left_behind(service: PsoupClient, *, now_s: int) -> None:
     """Remove the queries of reads that began more than LEFT_BEHIND_S before `now_s`."""
-    for one in service.queries(label=":".join(LABEL)):
+    for one in service.queries(":".join(LABEL)):
         since = one["labels"].get(SINCE_LABEL, "")
         if since.isdecimal() and int(since) < now_s - LEFT_BEHIND_S:
             with suppress_not_found():

@@ -3,6 +3,7 @@
 import collections
 from collections.abc import Iterator
 
+from psoup.engine.log.operation import definition
 from psoup.engine.results.contract import Checkpoint
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.verify.difference import Difference
@@ -42,7 +43,7 @@ def index_faults(client: RedisClient) -> Iterator[Difference]:
 def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Difference]:
     """Yield where streams and queries are declared otherwise in the log's catalogue than in what is published.
 
-    What was declared, dropped, registered, replaced, renewed or removed and is not applied yet is left out.
+    What was declared or dropped, or registered, replaced, renewed, removed or expired, and is not applied is left out.
     """
     applied = checkpoint.cut.seq
     names = (keys.LOG_STREAMS, keys.LOG_QUERIES)
@@ -60,7 +61,7 @@ def catalogue_faults(client: RedisClient, checkpoint: Checkpoint) -> Iterator[Di
         if row is None or clause is None:
             continue
         name = "-" if query.name is None else keys.name_hash(query.name)
-        digest = text_digest(f"{clause.materialize} {query.canonical}")
+        digest = text_digest(definition(clause.materialize, query.canonical))
         seq, said_name, said_digest, read, *later = row.decode(errors="replace").split()
         changed_seq, ttl_us, expires_us = [*map(int, later), 0, 0, 0][:3]
         if changed_seq > applied:

@@ -15,7 +15,7 @@ from psoup.engine.tuples.batch import Seq, TupleBatch, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import Retention
 from tests import strategies, strategies_join, strategies_sql, strategies_streams
-from tests.agreement.test_left_joins import NUMBER, ON, ROWS, SHOWN, WHERE, WINDOWS
+from tests.agreement.test_left_joins import SHOWN, WINDOWS, drawn_join
 from tests.engine.batches import schema_keeping
 from tests.oracle_duckdb import DuckDbOracle
 from tests.reference import Reference
@@ -210,12 +210,7 @@ def test_oracle_explanation_of_join_rows_is_the_answer(data: Any):
 @given(data=st.data())
 def test_oracle_explanation_of_left_joins_and_row_windows_is_the_answer(data: Any):
     """Pairs, and rows of the left beside nothing, where others hide them as well."""
-    world = World()
-    for name in ("s", "r"):
-        world.declare(schema_keeping(name=name))
-        world.append(name, data.draw(ROWS))
-    on, where = data.draw(ON).format(data.draw(NUMBER)), data.draw(WHERE).format(data.draw(NUMBER))
-    where = f"WHERE {where}" if where else ""
+    world, on, where = drawn_join(data)
     counted = data.draw(st.sampled_from(["", "", "[ROWS 2]", "[PARTITION BY t ROWS 1]"]))
     window = data.draw(st.sampled_from(WINDOWS))
     query_id = world.register(

@@ -13,7 +13,7 @@ from psoup.engine.tuples.batch import Seq, TupleBatch, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from tests import strategies, strategies_join, strategies_sql, strategies_streams
-from tests.agreement.test_left_joins import NUMBER, ON, ROWS, WHERE
+from tests.agreement.test_left_joins import ROWS, drawn_join
 from tests.engine.asking.test_explanations import as_batch, streams_of
 from tests.engine.batches import schema_keeping
 from tests.reference_values import Row
@@ -126,12 +126,7 @@ def test_oracle_joins_that_a_row_does_not_hit_never_answer_it(data: Any):
 @given(data=st.data())
 def test_oracle_left_joins_that_a_row_does_not_hit_never_answer_it(data: Any):
     """The left stands beside nothing whatever ON asks of it; the right as ON asks."""
-    world = World()
-    for name in ("s", "r"):
-        world.declare(schema_keeping(name=name))
-        world.append(name, data.draw(ROWS))
-    on, where = data.draw(ON).format(data.draw(NUMBER)), data.draw(WHERE).format(data.draw(NUMBER))
-    where = f"WHERE {where}" if where else ""
+    world, on, where = drawn_join(data)
     query_id = world.register(f"SELECT x.a FROM s AS x LEFT JOIN r AS y ON {on} {where}")
     name = data.draw(st.sampled_from(["s", "r"]))
     (row, *_) = data.draw(ROWS.filter(bool))

@@ -48,6 +48,12 @@ class Recorded:
         for schema in schemas:
             self.world.declare(schema)
 
+    def play(self, steps: int) -> None:
+        """Declare both streams, and take so many steps with all queries."""
+        self.declare(schema_keeping(name="s"), schema_keeping(name="r"))
+        for _ in range(steps):
+            self.step([*ONE_STREAM, *TWO_STREAMS])
+
     def step(self, texts: list[str]) -> None:
         """Let a batch arrive, and now and then the next of the queries, and note all answers."""
         stream = self.rng.choice(list(self.world.streams))
@@ -74,9 +80,7 @@ class Recorded:
 def test_as_of_every_position_is_what_was_answered_there(seed):
     """Selections, DISTINCT, groups, orders, hops, row windows, joins: to the last id and instant, in pages too."""
     recorded = Recorded(seed, rows=9, values=7)
-    recorded.declare(schema_keeping(name="s"), schema_keeping(name="r"))
-    for _ in range(24):
-        recorded.step([*ONE_STREAM, *TWO_STREAMS])
+    recorded.play(24)
     world = recorded.world
     for seq, text, answer in recorded.told:
         limit = recorded.rng.choice([1, 3, 1_000])
@@ -92,9 +96,7 @@ def test_as_of_every_position_is_what_was_answered_there(seed):
 def test_as_of_positions_amid_chunks_is_what_was_answered_there(seed):
     """Hits, partials and composites of chunks that are whole by now, and were not then."""
     recorded = Recorded(seed, rows=2_500, values=4_000)
-    recorded.declare(schema_keeping(name="s"), schema_keeping(name="r"))
-    for _ in range(14):
-        recorded.step([*ONE_STREAM, *TWO_STREAMS])
+    recorded.play(14)
     world = recorded.world
     assert world.store.results.stream("s").rows > 4_096
     for seq, text, answer in recorded.told:

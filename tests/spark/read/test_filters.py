@@ -61,7 +61,7 @@ def test_pushed_filters_oracle_keep_what_spark_keeps(spark, between, url):
         assert rows_of(spark.sql(f"SELECT * FROM unfiltered WHERE {condition}")) == found, condition
         assert ([] if added is None else [added]) == conditions_sent(between), condition
     with PsoupClient(url) as service:
-        assert [] == list(service.queries(label="spark:read"))
+        assert [] == list(service.queries("spark:read"))
 
 
 def test_pushed_filters_narrow_a_standing_query_only_where_asked_to(spark, between, url, service):

@@ -30,7 +30,7 @@ def read(url, **options):
 
 def left_by_reads(service):
     """Return the names of the queries that reads have left standing."""
-    return [one["name"] for one in service.queries(label="spark:read")]
+    return [one["name"] for one in service.queries("spark:read")]
 
 
 def expected():
@@ -124,7 +124,7 @@ def test_registered_query_says_whose_it_is_and_since_when(url, service):
     reader = read(url, pageRows=3)
     rows = reader.read(*reader.partitions())
     next(rows)
-    (one,) = service.queries(label="spark:read")
+    (one,) = service.queries("spark:read")
     rows.close()
     age_s = SystemClock().now_us() // SECOND_US - int(one["labels"]["spark-since"])
     assert 0 <= age_s < LEFT_BEHIND_S

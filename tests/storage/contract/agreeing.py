@@ -60,7 +60,16 @@ lifetimes = st.sampled_from([None, 0, 0, 86_400 * SECOND_US])
 """Of queries, over at once or never: the server has a clock of its own."""
 looked_at = st.sampled_from([None] * 5 + [1, 1, 2])
 """How many columns the declaration had that something was checked against; None = it does not say."""
-
+DEFINED: dict[str, Any] = {
+    "name": names,
+    "offset": offsets,
+    "number": numbers,
+    "sql": st.sampled_from(["p", "q", "r"]),
+    "query_name": st.none() | st.sampled_from(["first", "second"]),
+    "columns": looked_at,
+    "ttl_us": lifetimes,
+}
+"""What a registration and a replacement are drawn of."""
 
 STREAMS_MAX = 2
 
@@ -237,15 +246,7 @@ class StoresAgree(RuleBasedStateMachine):
             )
         )
 
-    @rule(
-        name=names,
-        offset=offsets,
-        number=numbers,
-        sql=st.sampled_from(["p", "q", "r"]),
-        query_name=st.none() | st.sampled_from(["first", "second"]),
-        columns=looked_at,
-        ttl_us=lifetimes,
-    )
+    @rule(**DEFINED)
     def register(self, name, offset, *, number, sql, query_name, columns, ttl_us):
         stream_id, text = self.current(name, offset), f"{sql} of {name}"
         content = register(
@@ -254,16 +255,7 @@ class StoresAgree(RuleBasedStateMachine):
         schema = declared(name, columns)
         self.append(replace(content, declared={} if schema is None else {name: schema}))
 
-    @rule(
-        name=names,
-        offset=offsets,
-        number=numbers,
-        sql=st.sampled_from(["p", "q", "r"]),
-        query_name=st.none() | st.sampled_from(["first", "second"]),
-        columns=looked_at,
-        ttl_us=lifetimes,
-        known=st.booleans(),
-    )
+    @rule(**DEFINED, known=st.booleans())
     def replace(self, name, offset, *, number, sql, query_name, columns, ttl_us, known):
         """Replace a query, mostly one that has a name, or try to; `known`: only as it was seen."""
         named = self.redis.results.queries()
