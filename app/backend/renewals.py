@@ -158,9 +158,8 @@ class Renewals:
         """Take note of what became of a renewal; return whether it is known until when that is."""
         if isinstance(outcome, EngineError):
             self._refused += 1
-            if isinstance(
-                outcome, NotFoundError
-            ):  # else there was no room for it, say: it is due still
+            # Any other refusal, for want of room say, leaves it due.
+            if isinstance(outcome, NotFoundError):
                 del self._due[query_id], self._known[query_id]
             return True
         del self._due[query_id]

@@ -1,10 +1,12 @@
 """Renewals, as processes gather and append them: over results and a log that a test holds, by a clock that it moves."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from psoup.app.backend import renewals
 from psoup.app.backend.renewals import Renewals
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import NotFoundError, OverloadedError
@@ -14,6 +16,7 @@ from psoup.engine.results.delta import QueryRecord
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage.memory.store import MemoryStore
 from tests.app.fold.folding import schema
+from tests.patience import WAIT_S
 from tests.stores import memory_store
 from tests.world import World
 
@@ -143,3 +146,22 @@ def test_query_that_has_gone_is_forgotten():
         site.renewals.renew(frozenset([QueryId("q_gone")]))
         site.renewals.check()
     assert 1 == site.asked
+
+
+@pytest.mark.anyio
+async def test_queries_that_are_waited_for_are_read_now_and_then(monkeypatch):
+    """One that nobody has noted, as it stood for ever when the wait began, is renewed all the same."""
+    monkeypatch.setattr(renewals, "RENEW_EVERY_S", 0.001)
+    monkeypatch.setattr(renewals, "READ_WATCHED_EVERY", 2)
+    site = Site(None)
+    site.lives_for(MINUTE_US)
+    before = site.query.expires_us
+    site.clock.advance(MINUTE_US // 2)
+    site.renewals.watched = lambda: [QUERY]
+    woken = asyncio.Event()
+    renewing = asyncio.create_task(site.renewals.renew_often(woken.set))
+    await asyncio.wait_for(woken.wait(), WAIT_S)
+    renewing.cancel()
+    site.world.fold()
+    assert before is not None
+    assert before + MINUTE_US // 2 == site.query.expires_us

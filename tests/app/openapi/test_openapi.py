@@ -23,6 +23,7 @@ from psoup.app.settings import Settings
 from psoup.app.wire.rows.body import ARROW, NDJSON
 from tests.app.serving import served
 from tests.app.support import COLUMNS, missed_its_turn
+from tests.patience import wait_until
 
 load_all_checks()
 SETTINGS = Settings(store="memory://", port=0, ingest_deadline_s=5, invoke_deadline_s=0.25)
@@ -51,6 +52,7 @@ def standing() -> Iterator[tuple[str, dict[str, str], str]]:
         served(SETTINGS) as (host, port),
         httpx2.Client(base_url=f"http://{host}:{port}") as client,
     ):
+        wait_until(lambda: client.get("/readyz").status_code == 200, "it is ready")
         body: dict[str, Any] = {"columns": COLUMNS, "time": "ts"}
         assert 201 == client.put("/v1/streams/trades", json=body).status_code
         client.post("/v1/streams/trades/rows", json=[{"ts": i, "px": i} for i in range(20)])

@@ -293,9 +293,9 @@ class StoresAgree(RuleBasedStateMachine):
         if not isinstance(self.append(Remove(query_id(self.handles[number]))), tuple):
             self.handles[number] += len(self.handles)
 
-    def mortal(self, number):
-        """Return a handle, mostly of a query with a time to live."""
-        queries = [one.query_id for one in self.redis.results.queries() if one.ttl_us is not None]
+    def mortal(self, number, ttls=(0, 86_400 * SECOND_US)):
+        """Return a handle, mostly of a query with one of these times to live."""
+        queries = [one.query_id for one in self.redis.results.queries() if one.ttl_us in ttls]
         return queries[number % len(queries)] if queries and number else query_id(number)
 
     @rule(number=numbers)
@@ -304,7 +304,11 @@ class StoresAgree(RuleBasedStateMachine):
 
     @rule(number=numbers)
     def expire(self, number):
-        gone = self.mortal(number)
+        if number and self.in_force:  # else there is seldom one that is over
+            given = {"sql": "p", "query_name": None, "columns": None, "ttl_us": 0}
+            self.register(min(self.in_force), 0, number=number, **given)
+            self.apply_all()
+        gone = self.mortal(number, ttls=(0,))
         if not isinstance(self.append(Expire(gone)), tuple):
             past = len(self.handles)
             self.handles = [one + past * (query_id(one) == gone) for one in self.handles]
