@@ -245,6 +245,8 @@ PARTIALS_CACHE_BYTES_MAX: Final = 128 * MIB
 """Aggregates of whole chunks, kept so that the next invocation does not read their rows again."""
 PARTIALS_AHEAD_BYTES_MAX: Final = 128 * MIB
 """The same of queries with `materialize` `complete`, which are made before anybody asks."""
+DIGESTED_TEXTS_MAX: Final = 16_384
+"""Texts that groups are known by whose digests are remembered, some 200 bytes each."""
 CHUNK_GROUPS_MAX: Final = 1_000
 """Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
 

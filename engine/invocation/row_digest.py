@@ -5,6 +5,7 @@ would change while the row stays. The digest depends on the values alone, so it 
 versions. Rows are digested one by one: only those that are shown are.
 """
 
+import functools
 import hashlib
 import math
 import struct
@@ -14,12 +15,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.limits import DIGESTED_TEXTS_MAX
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
 DIGEST_BYTES: Final = 12
 """Of a million rows two have one digest with a probability of 1 in 10^17."""
 
+_SHORT_TEXT: Final = 64
+"""Characters of a text whose digest is remembered."""
 _NULL: Final = b"\x00"
 _TEXT_LENGTH: Final = struct.Struct("<cQ").pack
 
@@ -35,14 +39,32 @@ def digests(columns: Sequence[Column], count: int | None = None) -> NDArray[np.b
         columns: the values, n of each.
         count: n, which has to be given where there may be no columns: their rows are all equal.
 
-    Cost: 0.5 us a row.
+    Cost: 0.5 us a row; less where each is a text that was lately digested.
     """
     count = len(columns[0]) if count is None else count
-    cells = [_cells(column) for column in columns]
-    rows = map(b"".join, zip(*cells, strict=True)) if cells else [b""] * count
-    blake2b = hashlib.blake2b
-    found = b"".join([blake2b(row, digest_size=DIGEST_BYTES).digest() for row in rows])
+    if len(columns) == 1 and columns[0].type is ColumnType.STRING:
+        found = b"".join(map(_of_text, columns[0].to_list()))
+    else:
+        cells = [_cells(column) for column in columns]
+        rows = map(b"".join, zip(*cells, strict=True)) if cells else [b""] * count
+        found = b"".join(map(_of_row, rows))
     return np.array(memoryview(found.hex().encode()).cast("B")).view(f"S{2 * DIGEST_BYTES}")
+
+
+def _of_row(row: bytes) -> bytes:
+    return hashlib.blake2b(row, digest_size=DIGEST_BYTES).digest()
+
+
+def _of_text(value: object) -> bytes:
+    """Return the digest of a row of one text or NULL, as of a group by a name; dashboards ask for the same ones."""
+    if isinstance(value, str):
+        return _of_short_text(value) if len(value) <= _SHORT_TEXT else _of_row(_text(value))
+    return _of_row(_NULL)
+
+
+@functools.lru_cache(maxsize=DIGESTED_TEXTS_MAX)
+def _of_short_text(value: str) -> bytes:
+    return _of_row(_text(value))
 
 
 def _cells(column: Column) -> list[bytes]:

@@ -1,5 +1,7 @@
 """Digests of rows: of their values alone, written down for ever."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,17 @@ def test_digests_are_those_of_the_first_version():
         ]
     )
     assert found.tolist() == [b"4c6b056ae10eb80460ffbc6a", b"4c30a9e54a7e3c60573e1125"]
+
+
+@pytest.mark.parametrize("text", ["", "x", "é" * 64, "é" * 65])
+def test_digest_of_one_text_is_that_of_its_bytes(text):
+    """Also where it is remembered, and beside NULL."""
+    written = text.encode()
+    bodies = [b"s" + len(written).to_bytes(8, "little") + written, b"\0"]
+    expected = [hashlib.blake2b(body, digest_size=12).hexdigest().encode() for body in bodies]
+    texts = column(ColumnType.STRING, [1, 0], [True, False], ("other", text))
+    for _ in range(2):
+        assert digests([texts]).tolist() == expected
 
 
 def test_digests_do_not_see_how_values_are_kept():

@@ -44,7 +44,8 @@ def columns_of(*, plain):
 def plain_gather(*arguments):
     """Run the kernel as Python, all of it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_pick", twins.plainly(module._pick))
+        for name in ("_pick", "_copy"):
+            patch.setattr(module, name, twins.plainly(getattr(module, name)))
         return twins.plainly(gather)(*arguments)
 
 
@@ -85,6 +86,32 @@ def test_gather_at_the_edges_of_segments_differential_reads_the_right_one():
     found = np.empty((1, len(rows)), dtype=np.int64)
     gather(columns_of(plain=False), np.array([1]), 0, rows, found)
     assert twins.gathered(HELD, [1], 0, rows.tolist()) == found.tolist()
+
+
+@pytest.mark.parametrize("begin", [0, 3, SEGMENT_ROWS - 2, SEGMENT_ROWS, 2 * SEGMENT_ROWS - 1])
+def test_gather_of_rows_without_a_gap_differential_agrees_with_single_look_ups(begin):
+    """Within a segment, and over the end of one; a row that is missing, or stands twice, makes a gap."""
+    columns = list(range(COLUMNS))
+    for rows in (
+        np.arange(begin, begin + 40),
+        np.delete(np.arange(begin, begin + 40), 7),
+        np.sort(np.append(np.arange(begin, begin + 40), begin + 9)),
+    ):
+        expected = twins.gathered(HELD, columns, 0, rows.tolist())
+        for kernel, plain in ((gather, False), (plain_gather, True)):
+            found = np.full((COLUMNS, len(rows)), -1, dtype=np.int64)
+            span = kernel(columns_of(plain=plain), np.array(columns), 0, rows, found)
+            assert (begin, begin + 39) == span
+            assert expected == found.tolist()
+
+
+def test_gather_of_rows_without_a_gap_past_a_segment_that_is_not_held():
+    """Told, as of any other rows."""
+    columns = columns_of(plain=False)
+    columns[1, :, 0] = module.NOWHERE
+    rows = np.arange(SEGMENT_ROWS - 5, SEGMENT_ROWS + 5)
+    found = np.empty((1, 10), dtype=np.int64)
+    assert (0, -1) == gather(columns, np.array([0]), 0, rows, found)
 
 
 @given(st.lists(st.integers(-3, 3), max_size=12))
