@@ -7,11 +7,14 @@ one. Match blocks and pages of any kind are values: they are handed out as they 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
 from psoup.engine.errors import NO_STREAM, NotFoundError, gone_query
+from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import QueryId
+from psoup.engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import (
     Checkpoint,
@@ -23,22 +26,32 @@ from psoup.engine.results.contract import (
     StreamBatches,
 )
 from psoup.engine.results.delta import (
+    CHUNKS,
     BatchRecord,
     ClauseKey,
     ClauseRecord,
     Delta,
     QueryRecord,
+    RunKey,
     StreamRecord,
     clause_sharers,
 )
 from psoup.engine.results.live_composites import LiveComposites
-from psoup.engine.results.live_hits import LiveHits
 from psoup.engine.results.older_pages import OlderPages, no_older_pages
 from psoup.engine.results.page import Page
-from psoup.engine.results.segment_blocks import KeptRows, rows_by_chunk
+from psoup.engine.results.segment_blocks import (
+    NO_BLOCKS,
+    KeptRows,
+    SegmentBlocks,
+    rows_by_chunk,
+    rows_of_pages,
+)
 from psoup.engine.results.text_bytes import HeldBytes, text_bytes
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
+
+Key = TypeVar("Key")
+Hits = TypeVar("Hits", SegmentBlocks, ClausePages)
 
 
 class LiveResults:
@@ -66,6 +79,8 @@ class LiveResults:
             self._gen: Gen = checkpoint.cut.gen
             self._applied: Seq = checkpoint.cut.seq
             self._arrival_us = checkpoint.cut.arrival_us
+            self._began_at: Seq = checkpoint.cut.seq
+            self._older_chunks = {s.stream_id: s.rows // CHUNK_ROWS for s in checkpoint.streams}
             self._streams = {record.stream_id: record for record in checkpoint.streams}
             self._names = SortedDict({s.schema.name: s.stream_id for s in checkpoint.streams})
             self._clauses = {record.clause_id: record for record in checkpoint.clauses}
@@ -74,8 +89,11 @@ class LiveResults:
             self._batches: dict[StreamId, dict[Seq, BatchRecord]] = {}
             for batch in checkpoint.batches:
                 self._batches.setdefault(batch.stream_id, {})[batch.seq] = batch
-            self._hits = LiveHits(checkpoint)
+            # By segment: what is dropped together lies together.
+            self._blocks: dict[StreamId, dict[int, SegmentBlocks]] = {}
+            self._pages: dict[RunKey, ClausePages] = {}
             self._composites = LiveComposites(checkpoint.composites)
+            self._hit_bytes = 0
             self._text_bytes = text_bytes([*checkpoint.clauses, *checkpoint.queries])
 
     @property
@@ -86,7 +104,7 @@ class LiveResults:
     @property
     def held(self) -> HeldBytes:
         """Return the bytes held, counted as they come and go."""
-        return HeldBytes(self._hits.nbytes + self._composites.nbytes, self._text_bytes)
+        return HeldBytes(self._hit_bytes + self._composites.nbytes, self._text_bytes)
 
     def apply(self, delta: Delta) -> None:
         """Apply the delta that follows, atomically."""
@@ -134,27 +152,62 @@ class LiveResults:
 
     def pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
         """Return the clause's hits in those of `chunks` where it has any (`ResultsStructure.pages`)."""
+        found: dict[int, Page] = {}
+        older: list[int] = []
         with self._lock:
             self._reads += 1
             if clause.clause_id not in self._clauses:
-                return {}
-            found, older = self._hits.pages(clause, chunks, self._dropped_row(clause))
+                return found
+            blocks = self._blocks.get(clause.streams[0], {})
+            older_past = self._older_chunks.get(clause.streams[0], 0)
+            # A run outlives its first segments.
+            held_from = self._streams[clause.streams[0]].dropped_row
+            for chunk in chunks:
+                page: Page | None = None
+                if chunk * CHUNK_ROWS < clause.block_row and clause.clause_id > self._began_at:
+                    run = self._pages.get((clause.clause_id, chunk // RUN_CHUNKS))
+                    if run is not None and chunk * CHUNK_ROWS >= held_from:
+                        page = run.page(chunk)
+                elif chunk < older_past:
+                    older.append(chunk)
+                elif (
+                    block := blocks.get(chunk // CHUNKS, NO_BLOCKS).blocks.get(chunk)
+                ) is not None:
+                    page = block.page(clause.clause_id)
+                if page is not None:
+                    found[chunk] = page
         if older:
             found.update(self._older_pages(clause, older))
         return found
 
     def hits(self, clause: ClauseRecord, first_chunk: int, past_chunk: int) -> list[KeptRows]:
         """Return what `pages` does of consecutive chunks, as rows (`ResultsReader.hits`)."""
+        stream_id = clause.streams[0]
+        segments = range(first_chunk // CHUNKS, past_chunk // CHUNKS + 1)
         with self._lock:
             self._reads += 1
             if clause.clause_id not in self._clauses:
                 return []
-            dropped_row = self._dropped_row(clause)
-            held = self._hits.held(clause, first_chunk, past_chunk, dropped_row)
-        rows = held.rows(clause.clause_id)
-        if held.own is None and held.older:
-            return [*rows_by_chunk(self._older_pages(clause, held.older)), *rows]
-        return rows
+            young = clause.clause_id > self._began_at
+            blocks_from = self._older_chunks.get(stream_id, 0)
+            if young:
+                blocks_from = clause.block_row // CHUNK_ROWS
+            middle = min(max(first_chunk, blocks_from), past_chunk)
+            held_from = self._streams[stream_id].dropped_row // CHUNK_ROWS
+            runs = runs_of(segments) if young and first_chunk < middle else ()
+            own = [self._pages.get((clause.clause_id, run)) for run in runs]
+            held = self._blocks.get(stream_id, {})
+            blocks = [(number, held.get(number, NO_BLOCKS)) for number in segments]
+        found: list[KeptRows] = []
+        if first_chunk < middle and not young:
+            found += rows_by_chunk(self._older_pages(clause, range(first_chunk, middle)))
+        begin = max(first_chunk, held_from)  # a run outlives its first segments
+        found += [rows_of_pages(pages, begin, middle) for pages in own if pages is not None]
+        for number, one in blocks:
+            first, past = max(middle, number * CHUNKS), min(past_chunk, (number + 1) * CHUNKS)
+            if first < past:
+                found.append(one.rows(clause.clause_id, first, past))
+        return found
 
     def composites(self, clause: ClauseRecord) -> Sequence[CompositePage]:
         """Return the pages in which a clause may have composite tuples (`ResultsStructure.composites`)."""
@@ -247,20 +300,30 @@ class LiveResults:
                 assert query.clause_id in self._clauses, "a query has its clause"
             for clause in self._clauses.values():
                 assert all(stream_id in self._streams for stream_id in clause.streams)
-            self._hits.check(self._streams, self._clauses)
+            assert self._blocks.keys() <= self._streams.keys(), "a block has its stream"
+            for stream_id, segments in self._blocks.items():
+                record = self._streams[stream_id]
+                for number, held in segments.items():
+                    held.check()
+                    for chunk in held.blocks:
+                        assert number == chunk // CHUNKS
+                        assert record.dropped_row <= chunk * CHUNK_ROWS <= record.rows - CHUNK_ROWS
+            for (clause_id, run), pages in self._pages.items():
+                assert run == pages.run
+                assert pages.last_segment in self._clauses[clause_id].paged_segments
+                pages.check()
+            counted = sum(one.nbytes for held in self._blocks.values() for one in held.values())
+            counted += sum(pages.nbytes for pages in self._pages.values())
             self._composites.check(self._clauses.values())
+            counted += self._composites.nbytes
             texts = text_bytes([*self._clauses.values(), *self._queries.values()])
-            assert texts == self._text_bytes, "bytes are counted"
+            assert HeldBytes(counted, texts) == self.held, "bytes are counted"
 
     def _standing(self, query_id: QueryId) -> QueryRecord:
         record = self._queries.get(query_id)
         if record is None:
             raise gone_query(self._expired.get(query_id))
         return record
-
-    def _dropped_row(self, clause: ClauseRecord) -> int:
-        """Return the first row that is held of the stream that a clause over one stream reads."""
-        return self._streams[clause.streams[0]].dropped_row
 
     def _cut(self) -> Cut:
         now_us, arrival_us = self._now_us(), self._arrival_us
@@ -285,7 +348,12 @@ class LiveResults:
         self._expired.update(delta.expired)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
-        self._hits.write(delta)
+        for (stream_id, chunk), block in delta.blocks.items():
+            segments = self._blocks.setdefault(stream_id, {})
+            blocks = segments.get(chunk // CHUNKS, NO_BLOCKS)
+            self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
+        for key, pages in delta.pages.items():
+            self._keep(self._pages, key, pages)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -293,12 +361,40 @@ class LiveResults:
             if record is not None and self._names.get(record.schema.name) == stream_id:
                 del self._names[record.schema.name]
             self._batches.pop(stream_id, None)
-        gone = [self._clauses.pop(clause_id, None) for clause_id in delta.dropped_clauses]
-        self._text_bytes -= text_bytes(gone)
-        self._hits.drop(delta, filter(None, gone))
+            segments = self._blocks.pop(stream_id, {})
+            for number in list(segments):
+                self._forget(segments, number)
+        for clause_id in delta.dropped_clauses:
+            clause = self._clauses.pop(clause_id, None)
+            self._text_bytes -= text_bytes([clause])
+            for run in () if clause is None else runs_of(clause.paged_segments):
+                self._forget(self._pages, (clause_id, run))
         for query_id in delta.dropped_queries:
             self._text_bytes -= text_bytes([self._queries.pop(query_id, None)])
         for query_id in delta.forgotten:
             self._expired.pop(query_id, None)
         for stream_id, seq in delta.dropped_batches:
             self._batches.get(stream_id, {}).pop(seq, None)
+        self._drop_segments(delta)
+
+    def _drop_segments(self, delta: Delta) -> None:
+        """Hold no hits of segments that are gone; a clause's own go with the last segment of their run."""
+        for clause_id, segment in delta.dropped_pages:
+            key = clause_id, segment // RUN_SEGMENTS
+            pages = self._pages.get(key)
+            if pages is not None and pages.last_segment <= segment:
+                self._forget(self._pages, key)
+        for stream_id, segment in delta.dropped_segments:
+            self._forget(self._blocks.get(stream_id, {}), segment)
+
+    def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
+        """Hold hits in place of what was there, and count them."""
+        self._forget(held, key)
+        self._hit_bytes += hits.nbytes
+        held[key] = hits
+
+    def _forget(self, held: dict[Key, Hits], key: Key) -> None:
+        """Hold what is there no longer, and count it no longer."""
+        gone = held.pop(key, None)
+        if gone is not None:
+            self._hit_bytes -= gone.nbytes
