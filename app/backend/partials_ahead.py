@@ -40,7 +40,7 @@ from psoup.engine.results.contract import Cut, Gen, Snapshot
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
 
-ROUND_EVERY_S: Final = 0.1
+ROUND_EVERY_S: Final = 1.0
 """From the end of a round to the next one at least: chunks that became whole meanwhile are read together."""
 _TOGETHER: Final = 256
 """Queries that are read by one call."""
