@@ -1,10 +1,10 @@
 """Run benchmarks and print what they took.
 
 python -m benchmarks                       # small inputs, seconds: what the test suite runs
-python -m benchmarks --size full           # all at full size, with texts, pictures and the table of goals
+python -m benchmarks --size full           # all at full size, with texts, pictures, goals and a page that sums up
 python -m benchmarks --size full invoke    # benchmarks/bench_invoke.py alone
 python -m benchmarks goals                 # what the goals need, at full size, and their table
-python -m benchmarks plots                 # nothing is measured: the pictures of the texts that are there
+python -m benchmarks plots                 # nothing is measured: pictures and page of the texts that are there
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks import goals, plots, report
+from benchmarks import goals, plots, report, summary, texts
 from benchmarks.bench import (
     ROUNDS_COUNT_MIN,
     Contest,
@@ -62,7 +62,7 @@ def take(one: Measurement, findings: Findings, *, rounds: int, seconds: float) -
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run benchmarks, print their tables; with `--out` also write them there, and draw what is there."""
+    """Run benchmarks, print their tables; with `--out` also write them there, draw what is there, and sum it up."""
     options = _options(arguments)
     given = sys.argv[1:] if arguments is None else arguments
     folder: Path | None = options.out
@@ -79,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if folder is not None:
         for path in plots.draw_all(folder):
             print(f"drawn: {path}", file=sys.stderr)
+        if page := summary.page(folder):
+            _tell(texts.SUMMARY, page, folder)
 
 
 def _run(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import texts
-from benchmarks.texts import PEERS, Ratio, Row, duration
+from benchmarks.texts import NAMES, PEERS, Ratio, Row, duration
 
 FORMAT = "svg"
 FASTER, SLOWER, LINE, FAINT = "#1f5fa8", "#c2571a", "#444444", "#d8d8d8"
@@ -26,7 +26,6 @@ COLOURS: Mapping[str, str] = {
     "bitarray": "#c2437c",
     "PostgreSQL": "#7a5c3a",
 }
-NAMES: Mapping[str, str] = {"PSoup": "PSoup of 2002, built again"}
 STYLES = ("-", "--", ":", "-.")
 """Of the forms of one contender."""
 POINTS_MIN, PANELS_MAX = 4, 3

@@ -5,13 +5,15 @@ They are all that a measurement leaves behind: a picture shows what a text says,
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-GOALS = "goals"
+GOALS, SUMMARY = "goals", "summary"
 PEERS = ("DuckDB", "Polars", "SQLite", "PostgreSQL", "NumPy", "bitarray", "Spark", "CLIPS", "PSoup")
 """Whom psoup is compared with; PSoup are the paper's engines, PSoup-P and PSoup-C, built again."""
+NAMES: Mapping[str, str] = {"PSoup": "PSoup of 2002, built again"}
+"""What a person reads for a peer whose name does not say enough."""
 LESS_WORK = ("Spark, no-op sink",)
 """Contenders that show what the rest of the way takes: they keep no answer."""
 _OURS = "psoup"
@@ -118,8 +120,8 @@ def rates_of(text: str) -> dict[str, list[tuple[int, float]]]:
 
 
 def measured(folder: Path) -> list[Row]:
-    """Return the contenders of all texts of a folder, but for the table of goals."""
-    paths = (path for path in sorted(folder.glob("*.txt")) if path.stem != GOALS)
+    """Return the contenders of all texts of a folder that measurements have left there."""
+    paths = (path for path in sorted(folder.glob("*.txt")) if path.stem not in (GOALS, SUMMARY))
     return [row for path in paths for row in rows_of(path.read_text(encoding="utf-8"))]
 
 

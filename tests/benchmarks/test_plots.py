@@ -9,6 +9,7 @@ from benchmarks import (
     goals,
     plots,
     report,
+    summary,
     texts,
 )
 from benchmarks.bench import Figure, Findings, Result
@@ -136,9 +137,30 @@ def test_pictures_show_the_ratios_the_curves_and_the_invocations(folder):
     assert "PostgreSQL, prepared, 0.50" in shown["processes"]
 
 
-def test_folder_without_texts_has_no_pictures(tmp_path):
+def test_page_counts_the_ratios_of_each_peer_and_names_those_below_one(folder):
+    """It is written beside the texts, is no measurement itself, and says the same when it is made again."""
+    page = summary.page(folder)
+    report.write(folder, texts.SUMMARY, page)
+    assert page == summary.page(folder)
+    assert "7 contests, 7 ratios: psoup is as fast or faster in 6, slower in 1." in page
+    (duckdb,) = [line.split() for line in page.splitlines() if line.startswith("DuckDB ")]
+    assert ["DuckDB", "5", "5", "1.5x", "1.5x", "5x"] == duckdb
+    (slower,) = page.partition("Where psoup is slower:\n")[2].splitlines()
+    assert "0.5x  PostgreSQL  an equality each, 1 worker" == slower.strip()
+
+
+def test_page_says_where_psoup_is_slower_nowhere(tmp_path):
+    """In words, so that an empty list is no doubt."""
+    found = Findings()
+    found.results += [result("a", "psoup, auto", 1e-6), result("a", "SQLite, indexed", 2e-6)]
+    report.write(tmp_path, "some", report.as_text(found, command="a command"))
+    assert summary.page(tmp_path).endswith("psoup is slower nowhere.")
+
+
+def test_folder_without_texts_has_no_pictures_and_no_page(tmp_path):
     """Nothing is drawn of nothing."""
     assert [] == plots.draw_all(tmp_path)
+    assert not summary.page(tmp_path)
 
 
 def test_costs_of_requests_are_read_and_drawn(tmp_path):
