@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from psoup.engine import limits
-from psoup.engine.errors import EngineError
+from psoup.engine.errors import EngineError, IntegrityError
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
 from psoup.engine.store.archive_answers import (
@@ -58,7 +58,11 @@ class RedisHistories:
         return self._looked_up("", history_id)
 
     def body(self, history_id: HistoryId, number: int) -> bytes | None:
-        """Return the body of a part (`Histories.body`)."""
+        """Return the body of a part (`Histories.body`).
+
+        Raises:
+            IntegrityError: the body is lost, or is not what was put.
+        """
         self._admit()
         body: bytes | None
         known: Command = ("HGET", keys.history_parts(history_id), number)
@@ -68,8 +72,14 @@ class RedisHistories:
             )
             if before == record:
                 break
+        place = f"Part {number} of history {history_id}"
         if body is not None:
-            check_body(f"Part {number} of history {history_id}", body, part_sum(record or b""))
+            check_body(place, body, part_sum(record or b""))
+        elif record is not None:
+            raise IntegrityError(
+                f"{place} is damaged: its checksum is there, and its body is not. Restore the store from a copy;"
+                " psoup fsck lists all that is damaged."
+            )
         return body
 
     def begin(self, asked: AskedHistory, *, replaces: HistoryId | None = None) -> History:

@@ -135,6 +135,17 @@ def test_staged_part_that_is_lost_or_lies_elsewhere_keeps_the_engine_out(running
         server.client.fetch_one("DEL", elsewhere)
 
 
+def test_part_of_a_history_that_is_lost_is_not_said_to_be_none(running):
+    """Its record says that there is one: whoever reads the answer is told of the damage."""
+    server, data = running
+    store, key = server.store(data), keys.history_bodies(HISTORY)
+    with put_back(server.client, key, "DEL", key):
+        with pytest.raises(IntegrityError, match=f"Part 0 of history {HISTORY} is damaged"):
+            store.histories.body(HISTORY, 0)
+        assert fsck_finds(server.client)
+    assert store.histories.body(HISTORY, 1) is None
+
+
 @pytest.mark.parametrize("field", ["fmt", "cluster", "gen", "applied", "epoch", "lease_from"])
 def test_position_and_token_that_cannot_be_read_are_named(running, field):
     """What is asked before anything is compared is refused as damage too, by the engine and by `psoup fsck`."""
