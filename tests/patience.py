@@ -11,6 +11,8 @@ from typing import Any, Final
 
 WAIT_S: Final = 90.0
 LOOK_S: Final = 0.02
+LEASE_S: Final = 5.0
+"""An engine's lease: longer than a busy machine stands still, and short enough to wait for its end."""
 PATIENT: Final[Mapping[str, Any]] = {
     "ingest_deadline_s": 60.0,
     "register_deadline_s": 60.0,

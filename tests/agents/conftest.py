@@ -16,7 +16,6 @@ from tests.app.real_processes import Process
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
-LEASE_S = 5.0
 COLUMNS = [
     {"name": "ts", "type": "timestamp"},
     {"name": "sym", "type": "string"},
@@ -65,9 +64,7 @@ class Running:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Yield `psoup serve`, on memory://, which asks nobody for a key."""
-    process = Process(
-        "serve", None, tmp_path_factory.mktemp("service"), lease_s=LEASE_S, settings=SETTINGS
-    )
+    process = Process("serve", None, tmp_path_factory.mktemp("service"), settings=SETTINGS)
     try:
         process.start()
         yield Running(str(process.wait_for("listening")["url"]))
@@ -83,8 +80,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         closing.callback(server.stop)
         folder = tmp_path_factory.mktemp("processes")
         engine, api = [
-            Process(command, server.url, folder / command, lease_s=LEASE_S)
-            for command in ("engine", "api")
+            Process(command, server.url, folder / command) for command in ("engine", "api")
         ]
         closing.callback(engine.close)
         closing.callback(api.close)

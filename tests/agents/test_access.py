@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from psoup.agents.over_http import bearer, security
 from psoup.app.http.keys import new_key
 from tests.agents.calls import done, refused
-from tests.agents.conftest import LEASE_S, SETTINGS, Running
+from tests.agents.conftest import SETTINGS, Running
 from tests.agents.served import Served
 from tests.app.real_processes import Process
 
@@ -37,9 +37,7 @@ def guarded(keys, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]
     file = folder / "keys"
     file.write_bytes(b"".join(line + b"\n" for _, line in keys.values()))
     file.chmod(0o600)
-    process = Process(
-        "serve", None, folder, lease_s=LEASE_S, settings={**SETTINGS, "keys_file": file}
-    )
+    process = Process("serve", None, folder, settings={**SETTINGS, "keys_file": file})
     try:
         process.start()
         running = Running(str(process.wait_for("listening")["url"]), keys["owner"][0])

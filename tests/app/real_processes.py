@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.forked import Started, started
-from tests.patience import PATIENT_ENVIRONMENT, wait_until
+from tests.patience import LEASE_S, PATIENT_ENVIRONMENT, wait_until
 
 
 class Process:
@@ -23,7 +23,7 @@ class Process:
         url: str | None,
         folder: Path,
         *,
-        lease_s: float,
+        lease_s: float = LEASE_S,
         settings: Mapping[str, object] | None = None,
     ) -> None:
         """Prepare the process; `settings` are further ones of its environment, by name, `store` among them.

@@ -22,7 +22,6 @@ EACH_KIND: Final[tuple[Kind, ...]] = ("serve", "worker")
 """For attacks on what the two do differently: on the store."""
 KINDS: Final = ("serve", pytest.param("worker", marks=pytest.mark.slow))
 """For attacks on the front, which is the same code in both: a worker is attacked by `make torture`."""
-LEASE_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,11 +79,11 @@ def launched(
     """Yield a service over `server`, which is emptied; `settings` are those of the process that answers."""
     server.client.fetch_one("FLUSHALL")
     command = "serve" if kind == "serve" else "api"
-    front = Process(command, server.url, folder / command, lease_s=LEASE_S, settings=settings)
+    front = Process(command, server.url, folder / command, settings=settings)
     engine = front
     with contextlib.ExitStack() as ends:
         if kind == "worker":
-            engine = Process("engine", server.url, folder / "engine", lease_s=LEASE_S)
+            engine = Process("engine", server.url, folder / "engine")
             ends.callback(engine.close)
             engine.start()
         ends.callback(front.close)

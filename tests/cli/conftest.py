@@ -61,8 +61,8 @@ def psoup() -> Iterator[Psoup]:
 
 
 @pytest.fixture
-def nowhere() -> str:
-    """Return the URL of a port at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+def nowhere() -> Iterator[str]:
+    """Yield the URL of a port at which nothing listens: it is held, so that nobody else begins to."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"

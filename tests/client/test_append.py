@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import signal
-import socket
 import threading
 
 import httpx2
@@ -22,6 +21,7 @@ from psoup.engine.clock import ManualClock
 from tests.client.between import BRISK, bad_proxy
 from tests.forked import started
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
+from tests.ports import free_port
 
 COLUMNS = [{"name": "n", "type": "int64"}]
 FORK_S = 20.0
@@ -80,9 +80,7 @@ def test_threads_that_append_to_one_stream_lose_nothing(memory_url):
 @pytest.mark.parametrize("seed", range(2))
 def test_service_killed_between_append_and_answer_stores_the_rows_once(tmp_path, seed):
     """Kill -9 as soon as the request is there, again and again; the program knows nothing of it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     arguments = ["serve", "--port", str(port), "--data", str(tmp_path / "data")]
     environment = {**os.environ, **PATIENT_ENVIRONMENT}

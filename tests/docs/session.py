@@ -7,7 +7,6 @@ import pty
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.clients import nodes
 from tests.docs.blocks import Block
 from tests.forked import Started, started
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
+from tests.ports import free_port
 
 HOST = "localhost:8000"
 """Where the pages expect the service."""
@@ -105,9 +105,7 @@ class Session(contextlib.ExitStack):
     def _start(self, block: Block) -> None:
         """Start the service as the block says, at a port of its own, over the folder's data."""
         self._stop(signal.SIGKILL if "killed" in block.words else signal.SIGTERM)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         command = shlex.split(block.text)
         settings = list(itertools.takewhile(lambda word: "=" in word, command))
         assert [".venv/bin/psoup", "serve"] == command[len(settings) : len(settings) + 2], (

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,13 +13,12 @@ import pytest
 from psoup.client.calls import PsoupClient
 from psoup.storage.embedded.server import find_executable
 from tests.house.deployment import compose, psoup_services
-from tests.patience import WAIT_S, wait_until
+from tests.patience import LEASE_S, WAIT_S, wait_until
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.service, pytest.mark.redis]
 
 PASSWORD = "0123456789abcdef"
-LEASE_S = "1"
-"""Of the engines: a test need not wait as long as an operator would."""
 SQL = "SELECT * FROM readings BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
 
 
@@ -29,7 +27,7 @@ class Deployment:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.ports = {name: _free_port() for name in psoup_services()}
+        self.ports = {name: free_port() for name in psoup_services()}
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._store = folder / "redis.sock"
         self._places = {
@@ -59,7 +57,7 @@ class Deployment:
             "--url=http://api:8000": f"--url={self.url('api')}",
         }
         arguments = [elsewhere.get(word, word) for word in service["command"][1:]]
-        environment = service["environment"] | {"PSOUP_LEASE_S": LEASE_S}
+        environment = service["environment"] | {"PSOUP_LEASE_S": str(LEASE_S)}
         if "PSOUP_STORE" in environment:
             environment["PSOUP_STORE"] = f"unix://{self._store}?db=0"
             secret = environment["PSOUP_STORE_PASSWORD_FILE"]
@@ -179,9 +177,3 @@ def _end_session(child: subprocess.Popen[bytes]) -> None:
     except ProcessLookupError:
         return
     child.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -68,8 +68,8 @@ def children(pid: int) -> dict[int, str]:
 def processes(tmp_path) -> Iterator[tuple[SharedServer, Process, Process]]:
     """Yield a server with an engine over it whose executors match whatever there is, and an API worker."""
     server = SharedServer(tmp_path / "server")
-    engine = Process("engine", server.url, tmp_path / "engine", lease_s=5.0)
-    api = Process("api", server.url, tmp_path / "api", lease_s=5.0)
+    engine = Process("engine", server.url, tmp_path / "engine")
+    api = Process("api", server.url, tmp_path / "api")
     engine._environment["PSOUP_SPARK_PAIRS_MIN"] = "1"
     try:
         yield server, engine, api

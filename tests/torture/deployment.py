@@ -19,8 +19,8 @@ from typing import IO, Final, Literal, Self
 
 from psoup.storage.embedded.server import CONFIGURATION, find_executable
 from psoup.storage.redis.calls.client import RedisClient
-from tests.agreement.service.process import free_port
 from tests.forked import Started, started
+from tests.ports import free_port
 from tests.torture.exchange import BrokenError, Connection, SilentError
 from tests.torture.far import FarStore
 

@@ -3,21 +3,13 @@
 import contextlib
 import os
 import signal
-import socket
 from pathlib import Path
 
 import httpx2
 
 from tests.forked import Started, started
 from tests.patience import PATIENT_ENVIRONMENT, wait_until
-
-
-def free_port() -> int:
-    """Return a port that the system has just called free."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+from tests.ports import free_port
 
 
 class ServiceProcess:

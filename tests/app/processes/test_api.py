@@ -28,7 +28,6 @@ from tests.app.support import STREAM
 from tests.patience import WAIT_S, wait_until
 from tests.stores import SharedServer
 
-LEASE_S = 3.0
 BEGIN_US = 1_600_000_000 * SECOND_US
 """2020-09-13T12:26:40Z: not in the future of any machine."""
 NOW = "2020-09-13T12:27:29Z"
@@ -41,7 +40,7 @@ class Api:
     """`psoup api` on a port of its own, and what is asked of it, each time on a fresh connection."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        self.process = Process("api", url, folder, lease_s=LEASE_S)
+        self.process = Process("api", url, folder)
 
     def start(self, *, workers: int = 2) -> None:
         """Start it and return once all of its workers answer."""
@@ -103,7 +102,7 @@ class Api:
 def engine(server: SharedServer, tmp_path: Path) -> Iterator[Process]:
     """Yield an engine over the server, which is emptied; it is not running yet."""
     server.client.fetch_one("FLUSHALL")
-    process = Process("engine", server.url, tmp_path / "engine", lease_s=LEASE_S)
+    process = Process("engine", server.url, tmp_path / "engine")
     yield process
     process.close()
 

@@ -25,11 +25,10 @@ from psoup.engine.tuples.schema import StreamId
 from psoup.storage.opening import open_worker_store
 from tests.app.fold.folding import numbers, schema
 from tests.app.real_processes import Process
-from tests.patience import wait_until
+from tests.patience import LEASE_S, wait_until
 from tests.stores import SharedServer
 from tests.world import record_batch
 
-LEASE_S = 3.0
 NAME = "s"
 
 

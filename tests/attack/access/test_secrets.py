@@ -9,7 +9,7 @@ from psoup.app.cli.application import application
 from psoup.app.operate.lifecycle import EXIT_SETTINGS
 from psoup.storage.redis.calls.client import RULES, WORKER_RULES
 from tests.app.real_processes import Process
-from tests.attack.target import LEASE_S, launched
+from tests.attack.target import launched
 from tests.patience import wait_until
 from tests.storage.redis.test_users import words
 
@@ -59,7 +59,7 @@ def test_password_that_is_wrong_is_not_logged(attacked_server, guarded, tmp_path
     """A store that refuses the password ends the start with an error that does not hold it."""
     attacked_server.client.fetch_one("ACL", "SETUSER", "guarded", "resetpass", ">another")
     settings = {"store": guarded[1]}
-    process = Process("serve", "", tmp_path, lease_s=LEASE_S, settings=settings)
+    process = Process("serve", "", tmp_path, settings=settings)
     try:
         process.start("--port", "0")
         assert 3 == process.wait()

@@ -6,7 +6,6 @@ import pytest
 
 from psoup.app.operate.lifecycle import EXIT_OK, EXIT_STORE
 from tests.app.real_processes import Process
-from tests.attack.target import LEASE_S
 
 pytestmark = pytest.mark.service
 
@@ -19,7 +18,7 @@ def test_shared_folder_is_not_started_on(command, attacked_server, tmp_path):
     (data / "somebody's").touch()
     data.chmod(0o777)
     attacked_server.client.fetch_one("FLUSHALL")
-    process = Process(command, attacked_server.url, tmp_path, lease_s=LEASE_S)
+    process = Process(command, attacked_server.url, tmp_path)
     try:
         process.start("--port", "0")
         assert EXIT_STORE == process.wait()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from tests.attack.target import EACH_KIND, LEASE_S, Kind, Target, launched
+from tests.attack.target import EACH_KIND, Kind, Target, launched
 from tests.patience import wait_until
 from tests.stores import SharedServer
 
@@ -38,6 +38,10 @@ def loss_of(target: Target) -> dict[str, int] | None:
     return found
 
 
+def history_of(target: Target) -> int:
+    return int(target.ask("GET", "/v1/status").json()["gen"])
+
+
 @contextlib.contextmanager
 def started_again(target: Target) -> Iterator[None]:
     """Let the engine, which has ended, begin anew where it was."""
@@ -62,24 +66,25 @@ def end(target: Target) -> None:
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_operations_that_are_cut_off_are_named(kind: Kind, own_server: SharedServer, tmp_path):
     """First and last seq in an error line, in status, as a warning and as meters; also after another start."""
-    with launched(kind, own_server, tmp_path, lease_s=LEASE_S) as target:
+    with launched(kind, own_server, tmp_path) as target:
         columns = {"columns": [{"name": "x", "type": "int64"}]}
         assert target.ask("PUT", "/v1/streams/s", json=columns).status_code == 201
         sent = [target.ask("POST", "/v1/streams/s/rows", json=[{"x": n}]) for n in range(BATCHES)]
         assert {200} == {answer.status_code for answer in sent}
         last = sent[-1].json()["seq"]
-        gen = target.ask("GET", "/v1/status").json()["gen"]
+        gen = history_of(target)
         end(target)
         cut(own_server)
         with started_again(target):
-            status = target.ask("GET", "/v1/status").json()
+            # A worker is ready until it hears that its engine has ended, and hears later of the next one.
             wait_until(lambda: loss_of(target) is not None, "it names the loss")
-            loss = loss_of(target)
+            wait_until(lambda: history_of(target) > gen, "it is in the new history")
+            wait_until(lambda: answers(target), "it is ready again")
+            status, loss = target.ask("GET", "/v1/status").json(), loss_of(target)
             assert loss is not None
             assert last == loss["last_seq"]
             assert 1 < loss["first_seq"] == status["head"] + 1 <= last
             assert loss["total"] == loss["last_seq"] - loss["first_seq"] + 1
-            assert status["gen"] > gen
             line = target.engine.wait_for("operations-lost")
             assert ("error", loss["first_seq"], last) == (
                 line["level"],

@@ -6,7 +6,7 @@ import pytest
 
 from psoup.storage import keys
 from tests.app.real_processes import Process
-from tests.attack.target import EACH_KIND, LEASE_S, launched
+from tests.attack.target import EACH_KIND, launched
 from tests.patience import wait_until
 
 pytestmark = pytest.mark.redis
@@ -49,7 +49,7 @@ def test_body_that_was_changed_is_not_served_and_keeps_an_engine_from_starting(
         target.engine.send(signal.SIGTERM)
         assert 0 == target.engine.wait()
         command = "serve" if kind == "serve" else "engine"
-        again = Process(command, attacked_server.url, tmp_path / command, lease_s=LEASE_S)
+        again = Process(command, attacked_server.url, tmp_path / command)
         try:
             again.start(*(["--port", "0"] if kind == "serve" else []))
             assert (

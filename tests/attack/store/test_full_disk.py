@@ -91,7 +91,7 @@ def test_nearly_full_disk_takes_removals_and_nothing_else(kind: Kind, disk: Path
 
 def test_reads_go_on_while_the_embedded_store_cannot_write(disk: Path, tmp_path):
     """Its server has ended for want of disk: what is in memory is answered, and all when there is room."""
-    front = Process("serve", None, disk / "serve", lease_s=5.0, settings={"disk_full_percent": 100})
+    front = Process("serve", None, disk / "serve", settings={"disk_full_percent": 100})
     with contextlib.ExitStack() as ends:
         ends.callback(front.close)
         front.start("--port", "0")
@@ -134,9 +134,7 @@ def test_reads_go_on_while_the_embedded_store_cannot_write(disk: Path, tmp_path)
 def test_start_on_a_full_disk_says_that_it_is_full(disk: Path, tmp_path, made_before):
     """Not that the store does not answer: which folder's disk is full, and what to do; with or without old data."""
     data = disk / "data"
-    front = Process(
-        "serve", None, tmp_path / "serve", lease_s=5.0, settings={"disk_full_percent": 100}
-    )
+    front = Process("serve", None, tmp_path / "serve", settings={"disk_full_percent": 100})
     with contextlib.ExitStack() as ends:
         ends.callback(front.close)
         if made_before:

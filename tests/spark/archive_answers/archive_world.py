@@ -157,8 +157,8 @@ def _serve(folder: Path, stack: contextlib.ExitStack) -> str:
 def _engine_and_workers(folder: Path, stack: contextlib.ExitStack) -> str:
     server = SharedServer(folder / "server")
     stack.callback(server.stop)
-    engine = Process("engine", server.url, folder / "engine", lease_s=5.0)
-    api = Process("api", server.url, folder / "api", lease_s=5.0)
+    engine = Process("engine", server.url, folder / "engine")
+    api = Process("api", server.url, folder / "api")
     for process in (engine, api):
         stack.callback(process.close)
     engine.start("--port", "0")

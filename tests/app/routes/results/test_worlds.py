@@ -18,13 +18,13 @@ from tests.app.routes.results.worlds import CLIENTS, CLOCK_QUERIES, EVENT_QUERIE
 from tests.app.serving import served
 from tests.app.support import SETTINGS, Api
 from tests.patience import WAIT_S, wait_until
+from tests.ports import free_port
 
 pytestmark = pytest.mark.anyio
 
 STEPS = 60
 LONG = range(1, 21)
 """Seeds of long runs."""
-LEASE_S = 3.0
 NGINX = """
 user root; daemon off; pid {folder}/pid; error_log stderr;
 events {{}}
@@ -174,7 +174,7 @@ async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[
     """Play a world on a service that is killed so often; return it, and how many clients each kill made begin again."""
     resets = []
     world = World(seed, (*EVENT_QUERIES, *CLOCK_QUERIES))
-    service = Process("serve", None, folder, lease_s=LEASE_S)
+    service = Process("serve", None, folder)
     try:
         for life in range(kills + 1):
             service.start("--port", "0")
@@ -238,13 +238,6 @@ def started(command: list[str], port: int) -> Iterator[None]:
 def listens(port: int) -> bool:
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
 
 
 def program(name: str) -> str:
