@@ -20,21 +20,28 @@ def _go_on() -> None:
 
 
 _CHECK: Final[ContextVar[Check]] = ContextVar("checkpoint", default=_go_on)
+_CHECK_WAIT: Final[ContextVar[Check]] = ContextVar("checkpoint-wait", default=_go_on)
 
 
 @contextmanager
-def checked_by(check: Check) -> Iterator[None]:
-    """Let every `checkpoint` of this context call `check` meanwhile."""
-    token = _CHECK.set(check)
+def checked_by(check: Check, *, waits: Check = _go_on) -> Iterator[None]:
+    """Let every `checkpoint` of this context call `check` meanwhile, and every `check_wait` call `waits`."""
+    token, waiting = _CHECK.set(check), _CHECK_WAIT.set(waits)
     try:
         yield
     finally:
+        _CHECK_WAIT.reset(waiting)
         _CHECK.reset(token)
 
 
 def checkpoint() -> None:
     """Return while the work is wanted. Raises what its check raises. Cost: well below a microsecond."""
     _CHECK.get()()
+
+
+def check_wait() -> None:
+    """Return where the work may wait for another process, as it is about to. Raises what its check of that raises."""
+    _CHECK_WAIT.get()()
 
 
 def is_checked() -> bool:

@@ -1,13 +1,17 @@
 """Threads for work that would block the event loop: parsing, invoking, encoding, calls of the store.
 
+Work that took less than a thread and back the last time is done in the event loop, as far as it takes no more again.
+
 A caller waits until its deadline, whether a thread is free or not, and no longer than its client stays connected. Work
 without a caller is not started; if it runs, it ends at its next checkpoint (`engine.checkpoint`) and frees its thread.
 """
 
 import asyncio
 import contextlib
+import functools
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
@@ -15,6 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 from psoup.app.errors import FramingError
 from psoup.engine.checkpoint import checked_by
 from psoup.engine.errors import OverloadedError
+from psoup.engine.recent import Recent
 
 Result = TypeVar("Result")
 Gone = Callable[[], Awaitable[None]]
@@ -22,6 +27,11 @@ Gone = Callable[[], Awaitable[None]]
 RETRY_AFTER_S: Final = 1
 WATCHED_S: Final = 0.05
 """Work that takes longer watches whether its client is still connected; most work ends long before."""
+QUICK_S: Final = 0.000_5
+"""Work that took no longer is done in the event loop the next time: a thread and back take a fifth of that."""
+AT_ONCE_S: Final = 0.002
+"""Where it turns out to take longer it goes to a thread after all, at its next checkpoint."""
+_QUICK_KEPT_MAX: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,16 @@ class WorkPool:
         self._advice = advice
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=f"psoup-{name}")
         self._running = self._done = self._refused = self._abandoned = 0
+        self._quick: Recent[Hashable, float] = Recent(_QUICK_KEPT_MAX, threading.Lock())
+        """The seconds that work took the last time, by its key, where they were QUICK_S at most."""
 
     async def run(
-        self, work: Callable[[], Result], *, deadline_s: float, gone: Gone | None = None
+        self,
+        work: Callable[[], Result],
+        *,
+        deadline_s: float,
+        gone: Gone | None = None,
+        key: Hashable = None,
     ) -> Result:
         """Return what `work` returns, or raise what it raises.
 
@@ -62,11 +79,18 @@ class WorkPool:
             work: called in a thread.
             deadline_s: seconds to wait at most.
             gone: returns when the client has disconnected; awaited where the work takes longer than WATCHED_S.
+            key: of work that takes about as long each time, and may be begun anew where it ends at a checkpoint; None =
+                it is always done in a thread.
 
         Raises:
             OverloadedError: the work was not done by the deadline; its result is dropped.
             FramingError: the client has disconnected.
         """
+        if key is not None:
+            if deadline_s > 0 and self._quick.get(key) is not None:
+                with contextlib.suppress(_NotQuickError):
+                    return self._at_once(work, key)
+            work = functools.partial(self._timed, work, key)
         loop = asyncio.get_running_loop()
         piece, outcome = _Piece(work, latest=time.monotonic() + deadline_s), loop.create_future()
         future = self._threads.submit(piece)
@@ -100,6 +124,35 @@ class WorkPool:
         if self._running < 0 or self._refused + self._abandoned > self._done + self._running:
             raise AssertionError(f"counters of a pool: {self.statistics()}")
 
+    def _at_once(self, work: Callable[[], Result], key: Hashable) -> Result:
+        """Return what quick work returns. Raises what it does, and _NotQuickError where it is none any more."""
+        latest = time.monotonic() + AT_ONCE_S
+
+        def check() -> None:
+            if time.monotonic() > latest:
+                raise _not_quick()
+
+        try:
+            with checked_by(check, waits=_refuse_wait):
+                return self._timed(work, key)
+        except _NotQuickError:
+            self._quick.forget(key)
+            self._done -= 1  # it ends in a thread
+            raise
+        finally:
+            self._done += 1
+
+    def _timed(self, work: Callable[[], Result], key: Hashable) -> Result:
+        """Return what `work` returns, and note whether it was quick. Any thread."""
+        begun = time.monotonic()
+        result = work()
+        took_s = time.monotonic() - begun
+        if took_s <= QUICK_S:
+            self._quick.put(key, took_s)
+        else:
+            self._quick.forget(key)
+        return result
+
     def _pass_on(
         self,
         loop: asyncio.AbstractEventLoop,
@@ -125,6 +178,18 @@ class WorkPool:
 
 class PastDeadlineError(OverloadedError):
     """A checkpoint has ended work whose caller stopped waiting. Callers get the error of `_too_late` instead."""
+
+
+class _NotQuickError(OverloadedError):
+    """Work in the event loop takes longer than it did, or would wait: it is begun anew in a thread."""
+
+
+def _not_quick() -> _NotQuickError:
+    return _NotQuickError("The work takes longer than it did.", reason="deadline")
+
+
+def _refuse_wait() -> None:
+    raise _not_quick()
 
 
 class _Piece(Generic[Result]):

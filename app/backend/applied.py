@@ -50,7 +50,7 @@ class AppliedPosition:
         self._at = Mark(0, Seq(0))
         self._stalled = self._closed = False
         self._tickets = itertools.count()
-        self._waiting: list[tuple[int, int, Mark, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[int, int, Mark, asyncio.Future[bool]]] = []
         self._announced = threading.Lock()
         self._watchers: list[Callable[[], None]] = []
 
@@ -139,16 +139,19 @@ class AppliedPosition:
 
     async def _told(self, seq: Seq, mark: Mark, wait_s: float) -> None:
         """Wait until there is something to see: `seq` was passed, its history has ended, or time is up."""
-        ticket: asyncio.Future[None] = self._loop.create_future()
+        ticket: asyncio.Future[bool] = self._loop.create_future()
         heapq.heappush(self._waiting, (seq, next(self._tickets), mark, ticket))
         self._release()  # it may have passed between the look and the push
+        timer = self._loop.call_later(wait_s, _give_up, ticket)
+        told = False
         try:
-            await asyncio.wait({ticket}, timeout=wait_s)
+            told = await ticket
         finally:
-            if not ticket.done():
+            timer.cancel()
+            if not told:
                 self._leave(ticket)
 
-    def _leave(self, ticket: asyncio.Future[None]) -> None:
+    def _leave(self, ticket: asyncio.Future[bool]) -> None:
         """Forget one who waits no more. Cost: O(those who wait), which the slots for waiting bound."""
         ticket.cancel()
         self._waiting = [one for one in self._waiting if one[-1] is not ticket]
@@ -186,7 +189,13 @@ class AppliedPosition:
         self._waiting.clear()
 
     @staticmethod
-    def _tell(ticket: asyncio.Future[None]) -> None:
-        """Wake one who waits; what came of it he sees himself."""
+    def _tell(ticket: asyncio.Future[bool]) -> None:
+        """Wake one who waits, and is remembered no more; what came of it he sees himself."""
         if not ticket.done():
-            ticket.set_result(None)
+            ticket.set_result(True)
+
+
+def _give_up(ticket: asyncio.Future[bool]) -> None:
+    """Wake one whose time is up."""
+    if not ticket.done():
+        ticket.set_result(False)

@@ -108,7 +108,8 @@ class Submission:
         self._threads = ThreadPoolExecutor(in_flight_max, thread_name_prefix="psoup-append")
         self._appender = Appender(log, start=self._threads.submit, wake=wake)
         self._tasks: dict[asyncio.Future[Any], int] = {}
-        """Appends on their way, and the bytes of each one's body."""
+        """Appends on their way, and the bytes of each one's body; `_bytes` of all."""
+        self._bytes = 0
         self._submitted = self._duplicates = self._refused = self._unknown = 0
 
     def admit(self, nbytes: int = 0) -> None:
@@ -250,13 +251,11 @@ class Submission:
             raise AssertionError(
                 f"{len(self._tasks)} appends in flight, {self._in_flight_max} at most"
             )
+        if self._bytes != sum(self._tasks.values()):
+            raise AssertionError("bytes on their way are counted")
         if len(self._tasks) > 1 and self._bytes > limits.APPENDS_IN_FLIGHT_BYTES_MAX:
             raise AssertionError(f"{self._bytes} bytes of bodies in flight")
         self._appender.check()
-
-    @property
-    def _bytes(self) -> int:
-        return sum(self._tasks.values())
 
     def _refuse_full(self, contents: Sequence[Content | Commit | Staged]) -> None:
         """Refuse what would add to memory that is full. Raises MemoryFullError."""
@@ -303,10 +302,9 @@ class Submission:
         `again` says what to do where it has no answer by the deadline.
         """
         self._tasks[task] = nbytes
+        self._bytes += nbytes
         task.add_done_callback(self._ended)
-        # Waiting, unlike awaiting, does not cancel the append when the client goes away.
-        done, _ = await asyncio.wait({task}, timeout=max(deadline_s, 0.001))
-        if done:
+        if await _is_done(task, max(deadline_s, 0.001)):
             return task.result()
         if self._appender.withdraw(task):
             self._refused += 1
@@ -343,9 +341,31 @@ class Submission:
         self._duplicates += appended.duplicate
 
     def _ended(self, task: asyncio.Future[Any]) -> None:
-        del self._tasks[task]
+        self._bytes -= self._tasks.pop(task)
         if not task.cancelled():
             task.exception()  # looked at, so that one nobody waits for any more is not a warning
+
+
+async def _is_done(task: "asyncio.Future[Any]", timeout_s: float) -> bool:
+    """Return whether `task` is done within `timeout_s` seconds; it goes on where the client goes away meanwhile.
+
+    As `asyncio.wait` of one, in a third of its time.
+    """
+    loop = asyncio.get_running_loop()
+    woken: asyncio.Future[None] = loop.create_future()
+
+    def wake(*_: object) -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    timer = loop.call_later(timeout_s, wake)
+    task.add_done_callback(wake)
+    try:
+        await woken
+    finally:
+        timer.cancel()
+        task.remove_done_callback(wake)
+    return task.done()
 
 
 def _nbytes(content: Content) -> int:

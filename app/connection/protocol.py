@@ -25,6 +25,7 @@ from psoup.app.connection.refusals import heard_of, refusal
 from psoup.app.connection.signals import Signal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
+from psoup.app.http.bodies import ARRIVING
 from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large
 from psoup.app.http.framing import frame_of
 from psoup.app.http.front import FRONT, Front
@@ -272,7 +273,7 @@ class BoundedProtocol(ParsingProtocol):
             self.refuse(error, with_body=with_body)
             return
         if self._has_slot():
-            self.scope["extensions"] = {SENDING: self._sending}  # type: ignore[dict-item]
+            self.scope["extensions"] = {SENDING: self._sending, ARRIVING: self._body}  # type: ignore[dict-item]
             super().on_headers_complete()
             self.cycle.message_event = Signal()  # type: ignore[assignment] # as far as it is used
             return

@@ -115,7 +115,7 @@ class FoldLoop(InProcess):
         self._phase = Phase.RECOVERING
         self._fenced = threading.Event()
         self._fencing = threading.Lock()
-        self._warm = self._taken = False
+        self._warm = self._taken = self._is_leased = False
         self._taken_s = 0.0
         self._told = b""
         self._idle = self._disk_full = False
@@ -131,7 +131,7 @@ class FoldLoop(InProcess):
         """
         if self._fenced.is_set():
             return Phase.FENCED
-        if self._phase is Phase.LIVE and not self._lease.lasts:
+        if self._phase is Phase.LIVE and self._is_leased and not self._lease.lasts:
             return Phase.STORE_DOWN
         if self._phase is Phase.STORE_DOWN and self._disk_full:
             return Phase.DISK_FULL
@@ -277,6 +277,7 @@ class FoldLoop(InProcess):
                 self._watch.start()
                 if self._store.durability is not Durability.MEMORY:
                     self._lease.start(asked_s)  # else no other process can reach it
+                    self._is_leased = True
                 return
             if self._phase is not Phase.STANDBY:
                 self._phase = Phase.STANDBY

@@ -20,6 +20,7 @@ from psoup.app.fold.figures import NOTHING_WRITTEN, FoldFigures
 from psoup.app.fold.publishing import Publishing
 from psoup.app.fold.trimming import Trimming
 from psoup.engine import limits
+from psoup.engine.checkpoint import check_wait
 from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import Engine, EngineStatistics, PrecomputedHits
 from psoup.engine.errors import EngineError, IntegrityError, OverloadedError
@@ -47,6 +48,10 @@ _LOG = structlog.get_logger("psoup.fold")
 class Fold:
     """State(applied), and its way to the next. One thread folds; any thread reads results, tuples and figures.
 
+    Attributes:
+        source: the engine's tuples, for invocations; others once `restore` has made another engine.
+        counted: what was done since the start.
+
     Every method that reaches the store raises what the store does, and may then be called again.
     """
 
@@ -67,7 +72,8 @@ class Fold:
         self._on_applied = on_applied
         self._precomputed = precomputed
         self._engine = Engine(bind=bind, make_lock=threading.Lock, precomputed=precomputed)
-        self._live = LiveResults(self._now_us, threading.RLock()) if answers else None
+        self.source: TupleSource = self._engine.source
+        self._live = LiveResults(store.results.now_us, threading.RLock()) if answers else None
         self._publishing = Publishing(store, each_turn=not answers, elapsed_s=elapsed_s)
         self._trimming = Trimming(store, elapsed_s=elapsed_s)
         self._restored = False
@@ -93,11 +99,6 @@ class Fold:
     def published(self) -> Seq:
         """Return the last operation that the store shows."""
         return self._publishing.published
-
-    @property
-    def source(self) -> TupleSource:
-        """Return the engine's tuples, for invocations."""
-        return self._engine.source
 
     @property
     def results(self) -> ResultsReader:
@@ -129,6 +130,7 @@ class Fold:
             make_lock=threading.Lock,
             precomputed=self._precomputed,
         )
+        self.source = self._engine.source
         self._trimming.begin(applied, seqs)
         if self._live is not None:
             self._live.begin(checkpoint, self._older_pages)
@@ -254,7 +256,7 @@ class Fold:
     def lag_us(self) -> int:
         """Return how long ago the oldest operation arrived that is read and not applied, or 0. Any thread."""
         since_us = self._waiting_since_us
-        return 0 if since_us is None else max(0, self._now_us() - since_us)
+        return 0 if since_us is None else max(0, self._store.results.now_us() - since_us)
 
     def statistics(self) -> EngineStatistics:
         """Return the engine's counters. In the thread that folds."""
@@ -289,10 +291,6 @@ class Fold:
             self._publishing.add(delta, self.counted.count(operation, delta))
         self._applied = deltas[-1].seq
 
-    def _now_us(self) -> int:
-        """Return the store's clock, which there is none of before the store is taken over."""
-        return self._store.results.now_us()
-
     def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
         """Return hits in chunks from before this process began, from the store. Any thread.
 
@@ -302,6 +300,7 @@ class Fold:
         Raises:
             StoreUnavailableError: it is not; the fold will find out by itself.
         """
+        check_wait()
         pages = self._store.results.pages(clause, chunks)
         cut = self._store.results.cut()
         if cut.gen != self._gen or cut.seq < clause.clause_id:

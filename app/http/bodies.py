@@ -7,13 +7,27 @@ machine has.
 import asyncio
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from psoup.app.errors import BodyTooLargeError, FramingError, RequestTimeoutError
-from psoup.app.http.edge import Receive
+from psoup.app.http.edge import Message, Receive
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from psoup.engine.errors import OverloadedError
+
+ARRIVING: Final = "psoup.arriving"
+"""The extension of a scope that holds the `Arriving` of the request's body."""
+
+
+class Arriving(Protocol):
+    """A body on its way."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether all of it has arrived."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +116,7 @@ async def read_body(
     bytes_max: int,
     settings: Settings,
     held: HeldBody,
+    is_here: bool = False,
 ) -> bytes:
     """Return the whole body.
 
@@ -111,6 +126,7 @@ async def read_body(
         bytes_max: the limit of the body.
         settings: the time for a request, and its least rate after the grace.
         held: grows with the body; the caller releases it.
+        is_here: all of it has arrived: it is not waited for.
 
     Raises:
         OverloadedError: the bodies of other requests leave no memory; no more of this one is read.
@@ -123,13 +139,10 @@ async def read_body(
     begun = time.monotonic()
     body = bytearray()
     while True:
-        try:
-            async with asyncio.timeout_at(_latest(len(body), begun, settings)):
-                message = await receive()
-        except TimeoutError as error:
-            raise RequestTimeoutError(
-                "The body did not arrive in time, or too slowly. Send it again, or split it."
-            ) from error
+        if is_here:
+            message = await receive()
+        else:
+            message = await _awaited(receive, _latest(len(body), begun, settings))
         if message["type"] == "http.disconnect":
             raise FramingError("The request ended before its body did.")
         piece = message.get("body", b"")
@@ -139,6 +152,23 @@ async def read_body(
         body += piece
         if not message.get("more_body", False):
             return bytes(body)
+
+
+def has_arrived(scope: Mapping[str, Any]) -> bool:
+    """Return whether all of a request's body is known to have arrived."""
+    arriving: Arriving | None = scope.get("extensions", {}).get(ARRIVING)
+    return arriving is not None and arriving.has_ended
+
+
+async def _awaited(receive: Receive, latest: float) -> Message:
+    """Return what comes next by `latest`, in the event loop's time. Raises RequestTimeoutError."""
+    try:
+        async with asyncio.timeout_at(latest):
+            return await receive()
+    except TimeoutError as error:
+        raise RequestTimeoutError(
+            "The body did not arrive in time, or too slowly. Send it again, or split it."
+        ) from error
 
 
 def _latest(received: int, begun: float, settings: Settings) -> float:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from psoup.app.admission.rates import Rates
 from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
-from psoup.app.http.bodies import BodyBudget, HeldBody, read_body
+from psoup.app.http.bodies import BodyBudget, HeldBody, has_arrived, read_body
 from psoup.app.http.decoding import decoded_body
 from psoup.app.http.edge import WAITED_S, Scope
 from psoup.app.http.framing import has_body
@@ -32,8 +32,7 @@ from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.waiting.audience import Audience
 from psoup.app.waiting.room import WaitingRoom
 from psoup.app.wire.control import read_model
-from psoup.app.wire.handles import Bits
-from psoup.app.wire.models.queries import read_handle
+from psoup.app.wire.handles import Bits, read_handle
 from psoup.app.wire.parameters import (
     COUNT,
     CURSOR,
@@ -172,17 +171,14 @@ class Call:
         return self.request.headers.get(name)
 
     async def raw_body(self, *, bytes_max: int, decoded_bytes_max: int) -> bytes:
-        """Return the body without its content encoding; both limits in bytes.
-
-        Raises:
-            EngineError: as `read_body` and `decoded_body` do.
-        """
+        """Return the body without its content encoding; limits in bytes. Raises as `read_body` and `decoded_body`."""
         body = await read_body(
             self.request.receive,
             content_length=self.header("content-length"),
             bytes_max=bytes_max,
             settings=self.service.settings,
             held=self.held,
+            is_here=has_arrived(self.request.scope),
         )
         self.slot.work()
         encoding = self.header("content-encoding")
@@ -203,7 +199,9 @@ class Call:
         while (await self.request.receive())["type"] != "http.disconnect":
             pass
 
-    async def answered(self, work: Callable[[], Result], *, latest: float) -> Result:
+    async def answered(
+        self, work: Callable[[], Result], *, latest: float, key: Hashable = None
+    ) -> Result:
         """Return what `work` returns, done while the client is there to be answered.
 
         It is done in a thread for answers.
@@ -211,12 +209,13 @@ class Call:
         Args:
             work: it only reads: where nobody waits for it any more it ends at its next checkpoint.
             latest: of `time.monotonic`, when it has to be done.
+            key: as in `WorkPool.run`: what took little the last time is done at once, in the event loop.
 
         Raises:
             OverloadedError, FramingError: as `WorkPool.run`.
         """
         left_s = latest - time.monotonic()
-        return await self.service.answering.run(work, deadline_s=left_s, gone=self.gone)
+        return await self.service.answering.run(work, deadline_s=left_s, gone=self.gone, key=key)
 
     def same(self, query_id: QueryId) -> Same | None:
         """Return what the answer is known by where URL, headers and the query's position alone decide it; else None."""

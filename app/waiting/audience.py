@@ -10,7 +10,7 @@ than one event, or there is no answer.
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple, Protocol
@@ -174,8 +174,7 @@ class Audience:
             case Wake.SHED:
                 self._shed()
             case Wake.TIMED_OUT:
-                self._told_s = time.monotonic()
-                await self._write(manner.ping, list(self._listeners()))
+                await self._ping()
             case Wake.CHANGED:
                 await asyncio.sleep(max(0.0, self._told_s + manner.linger_s - time.monotonic()))
                 await self._tell()
@@ -200,32 +199,46 @@ class Audience:
         """Ask what is new since each place, and write it to those who stand there."""
         self._from = None
         first = [next(iter(listeners)) for listeners in self._places.values()]
-        keys = list(self._places)
+        places = list(self._places)
         try:
             found = await first[0].ask([one.since for one in first])
         except EngineError:
             _release_each(list(self._listeners()), Wake.CHANGED)
             return
-        for key, heard in zip(keys, found, strict=True):
-            listeners = list(self._places.get(key, {}).items())
+        for place, heard in zip(places, found, strict=True):
             if heard is None:
-                _release_each(listeners, Wake.CHANGED)
-                continue
-            if heard.piece:
-                self._told_s = time.monotonic()
-            await self._write(heard.piece, listeners, heard)
+                _release_each(list(self._places.get(place, {}).items()), Wake.CHANGED)
+            else:
+                await self._write(place, heard)
 
-    async def _write(self, piece: bytes, listeners: Listeners, heard: Heard | None = None) -> None:
-        """Write to all who listen still, and move them behind what they heard; who cannot take it is released."""
-        for first in range(0, len(listeners), WOKEN_AT_ONCE):
-            for listener, ended in listeners[first : first + WOKEN_AT_ONCE]:
-                if ended.done():
-                    continue
-                if heard is not None:
-                    self._remove(listener)
-                    listener.since, listener.standing = heard.since, heard.standing
-                    self._places.setdefault(place_of(listener.since), {})[listener] = ended
+    async def _write(self, place: Hashable, heard: Heard) -> None:
+        """Write to all who stand at a place and listen still, and move them behind what they heard.
+
+        Who cannot take it is released. Cost: two entries of dictionaries and one call of the system a listener.
+        """
+        piece, since, standing = heard
+        if piece:
+            self._told_s = time.monotonic()
+        behind = place_of(since)
+        for told in _batches(self._places.get(place, {})):
+            here = self._places[place]
+            there = self._places.setdefault(behind, {})
+            for listener, ended in told:
+                del here[listener]
+                there[listener] = ended
+                listener.since, listener.standing = since, standing
                 if piece and not listener.hear(piece):
+                    release(ended, Wake.CHANGED)
+            if not here:
+                del self._places[place]
+            await asyncio.sleep(0)
+
+    async def _ping(self) -> None:
+        """Write to all who listen that nothing has happened; who cannot take it is released."""
+        self._told_s = time.monotonic()
+        for told in _batches(dict(self._listeners())):
+            for listener, ended in told:
+                if not listener.hear(self._manner.ping):
                     release(ended, Wake.CHANGED)
             await asyncio.sleep(0)
 
@@ -260,6 +273,14 @@ def place_of(since: Since) -> Hashable:
     answer was the same all the while, though each has seen it at another instant.
     """
     return since.gen, since.parts, since.changes_us, since.count
+
+
+def _batches(listeners: Mapping[Listener, Waiter]) -> Iterator[Listeners]:
+    """Yield WOKEN_AT_ONCE listeners after the other, of each those who listen still when their turn has come."""
+    each = iter(list(listeners.items()))
+    while batch := list(islice(each, WOKEN_AT_ONCE)):
+        if listening := [one for one in batch if not one[1].done()]:
+            yield listening
 
 
 def _release_each(listeners: Listeners, why: Wake) -> None:

@@ -42,6 +42,10 @@ _THIS_CENTURY_S: Final = (946_684_800, 4_102_444_800)
 """Seconds since the epoch from 2000 to 2100: what senders of the present count."""
 
 
+COARSE_COUNTS: Final = range(_THIS_CENTURY_S[0], 1_000 * _THIS_CENTURY_S[1] + 1)
+"""All counts of seconds or milliseconds that are of this century, and others between them."""
+
+
 def likely_unit(least: int, most: int) -> TimeUnit | None:
     """Return the unit in which counts from `least` to `most` are all of this century; None: in none."""
     begin_s, end_s = _THIS_CENTURY_S

@@ -7,7 +7,7 @@ With `history=true` it is answered from memory where that reaches, else by what 
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,6 +80,7 @@ class Asked:
         past: rows of the answer up to which the page may reach; None = as far as the answer.
         lists_pages: the answer is to say where its pages are.
         past_memory: where it is not all in memory, it is to be what a job computes from the archive.
+        waits: where there is nothing new, a change is waited for.
         history_page: the page of such an answer that is asked for.
     """
 
@@ -88,6 +89,7 @@ class Asked:
     past: int | None = None
     lists_pages: bool = False
     past_memory: bool = False
+    waits: bool = False
     history_page: HistoryPage | None = None
 
 
@@ -100,18 +102,20 @@ async def get_results(call: Call) -> Response:
         call.service.note_use(call.service.results.query(query_id))
         return kept
     shown = presentation(call)
-    asked = asked_of(call, query_id, shown)
+    asked = asked_of(call, query_id, shown, waits=waits)
     if waits:
         check_wait(call)
-    service, latest = call.service, call.answered_by
-    await service.pending.wait(query_id, timeout_s=latest - time.monotonic())
-    for seq in (asked.request.min_seq, asked.request.seq):
-        if seq is not None:
-            await await_applied(call, seq, latest=latest)
+    latest = call.answered_by
+    positions = [one for one in (asked.request.min_seq, asked.request.seq) if one is not None]
+    if positions:
+        await call.service.pending.wait(query_id, timeout_s=latest - time.monotonic())
+    for seq in positions:
+        await await_applied(call, seq, latest=latest)
     answer = functools.partial(_response, call, query_id, asked, shown)
 
     if not waits or not asked.at_now or asked.past_memory or wait_s(call) <= 0:
-        response = (await _first(call, query_id, answer, latest=latest)).response
+        key = _pace_key(call, query_id, asked, shown)
+        response = (await _first(call, query_id, answer, latest=latest, key=key)).response
         if same is not None:
             call.context.kept.keep(same, response)
         return response
@@ -131,8 +135,8 @@ def presentation(call: Call) -> Presentation:
     )
 
 
-def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
-    """Return what is asked for, by the parameters.
+def asked_of(call: Call, query_id: QueryId, shown: Presentation, *, waits: bool) -> Asked:
+    """Return what is asked for, by the parameters; `waits`: a change of it is waited for.
 
     Raises:
         BadPageError: the token is not one of this query's answers.
@@ -162,7 +166,7 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation) -> Asked:
             seq=seq,
         )
         at_now = now_us is None and seq is None
-        return Asked(request, at_now, lists_pages=lists_pages, past_memory=past_memory)
+        return Asked(request, at_now, lists_pages=lists_pages, past_memory=past_memory, waits=waits)
     wrong = [
         (f"?{p.name}", "a page has its own")
         for p in (NOW, SEQ, COUNT, PAGES)
@@ -228,15 +232,30 @@ def answer_response(
         begun_s=begun_s,
         evaluated_s=evaluated_s,
     )
+    if not asked.waits:
+        return Invoked(response, answer)
     return Invoked(response, answer, entered(call, query_id, request, answer))
 
 
+def _pace_key(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Hashable:
+    """Return what invocations have in common that take about as long; None = they may wait, or look far back."""
+    request = asked.request
+    if not asked.at_now or request.position is not None or asked.past_memory:
+        return None
+    return (query_id, request.limit, shown) if call.service.backend.reads_at_once else None
+
+
 async def _first(
-    call: Call, query_id: QueryId, answer: Callable[[], Invoked], *, latest: float
+    call: Call,
+    query_id: QueryId,
+    answer: Callable[[], Invoked],
+    *,
+    latest: float,
+    key: Hashable = None,
 ) -> Invoked:
-    """Return what `answer` returns, once the query is applied; `latest` as in `Call.answered`."""
+    """Return what `answer` returns, once the query is applied; `latest` and `key` as in `Call.answered`."""
     found = await call.answered(
-        functools.partial(_answered_or_pending, call, query_id, answer), latest=latest
+        functools.partial(_answered_or_pending, call, query_id, answer), latest=latest, key=key
     )
     if isinstance(found, PendingQuery):
         await call.service.pending.wait_for(found, timeout_s=latest - time.monotonic())

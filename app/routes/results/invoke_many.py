@@ -19,6 +19,7 @@ from psoup.app.routes.results.caching import NO_CACHE, VARY
 from psoup.app.routes.results.envelopes import Evaluated, Following, enveloped, since_of
 from psoup.app.routes.results.pages import await_applied
 from psoup.app.wire.answers.negotiation import encode_content
+from psoup.app.wire.handles import read_handle
 from psoup.app.wire.models.invocations import Presentation
 from psoup.app.wire.models.invoke_many import (
     InvokeAnswer,
@@ -27,7 +28,6 @@ from psoup.app.wire.models.invoke_many import (
     encode_answers,
     encode_refused,
 )
-from psoup.app.wire.models.queries import read_handle
 from psoup.app.wire.parameters import META, ROWS_LIMIT, SHAPE
 from psoup.app.wire.rows.body import JSON
 from psoup.engine import limits

@@ -172,8 +172,11 @@ def page_offsets(count: int, limit: int) -> range:
 
 def kept_parameters(call: Call) -> dict[str, str]:
     """Return the parameters that go on with the pages. Of a cursor only that there was one: a page has its own."""
+    query_string = call.request.scope["query_string"]
+    if not query_string:
+        return {}
     # Not `request.query_params`: a request that waits would hold them.
-    given = QueryParams(call.request.scope["query_string"])
+    given = QueryParams(query_string)
     kept = {
         name: value
         for name, value in given.items()

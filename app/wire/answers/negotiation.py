@@ -1,5 +1,6 @@
 """Which representation and which encoding an answer gets: Accept and Accept-Encoding (RFC 9110, 12.5)."""
 
+import functools
 import gzip
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -16,6 +17,8 @@ _GZIP_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 1
 _LEAST_WEIGHT: Final = 0.0005
 """Below every weight but 0: they have three decimals."""
+_HEADERS_KNOWN_MAX: Final = 64
+"""Values of a header whose meaning is remembered: a client sends the same one each time."""
 _ENCODERS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "zstd": lambda body: zstandard.compress(body, _ZSTD_LEVEL),
     "gzip": lambda body: gzip.compress(body, _GZIP_LEVEL, mtime=0),
@@ -23,9 +26,8 @@ _ENCODERS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 """In the order of preference where a client has none."""
 
 
-def choose_format(
-    wanted: str | None, accept: str | None, formats: Mapping[str, str] = FORMATS
-) -> str:
+@functools.lru_cache(_HEADERS_KNOWN_MAX)
+def choose_format(wanted: str | None, accept: str | None) -> str:
     """Return one of the formats: what `format=` names, else the best of Accept, else json.
 
     Raises:
@@ -37,13 +39,13 @@ def choose_format(
         return "json"
     weights = _weights(accept)
     best, best_weight = "", 0.0
-    for name, media_type in formats.items():
+    for name, media_type in FORMATS.items():
         weight = _weight_of(media_type, weights)
         if weight > best_weight:
             best, best_weight = name, weight
     if not best:
         raise NotAcceptableError(
-            "No representation of the answer is acceptable.", supported=list(formats.values())
+            "No representation of the answer is acceptable.", supported=list(FORMATS.values())
         )
     return best
 
@@ -85,7 +87,8 @@ def _coding_weight(name: str, weights: Mapping[str, float]) -> float:
     return weights.get(name, weights.get("*", unnamed))
 
 
-def _weights(header: str) -> dict[str, float]:
+@functools.lru_cache(_HEADERS_KNOWN_MAX)
+def _weights(header: str) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for part in header.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))

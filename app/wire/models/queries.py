@@ -8,13 +8,13 @@ from typing import Annotated, Final, Literal, cast
 import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
+from psoup.app.wire.handles import QUERY_PREFIX, Bits, draw_handle, handle_pattern, is_handle
 from psoup.app.wire.models.durations import LifetimeUs
 from psoup.app.wire.models.plans import PlanAnswer
 from psoup.app.wire.models.warnings import FewWarnings, WarningAnswer, shown_warnings
 from psoup.app.wire.scalars import format_bound, format_duration, format_instant
 from psoup.engine import limits
-from psoup.engine.errors import NO_QUERY, InvalidFieldError, NotFoundError
+from psoup.engine.errors import InvalidFieldError
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.hops import Hops
@@ -38,23 +38,15 @@ _TAGGED: Final = (
 )
 """Members of a description that say what can be changed."""
 _TAG_DIGITS: Final = 16
-PREFIX: Final = "q_"
 _NO_UTF_8: Final = "\ufffd"
 """What a path has in the place of bytes that are not UTF-8: two names may become one by it."""
 _NO_SINGLE_VALUES: Final[Mapping[type, str]] = {list: "an array", dict: "an object"}
-HANDLE_PATTERN: Final = handle_pattern(PREFIX)
+HANDLE_PATTERN: Final = handle_pattern(QUERY_PREFIX)
 
 
 def new_handle(bits: Bits = secrets.randbits) -> QueryId:
     """Return a fresh handle of a query."""
-    return QueryId(draw_handle(PREFIX, bits))
-
-
-def read_handle(text: str) -> QueryId:
-    """Return the handle that `text` is. A text of another shape was never one: NotFoundError."""
-    if not is_handle(PREFIX, text):
-        raise NotFoundError(NO_QUERY)
-    return QueryId(text)
+    return QueryId(draw_handle(QUERY_PREFIX, bits))
 
 
 def _printable(text: str) -> str:
@@ -189,7 +181,7 @@ def named_body(name: str, definition: QueryDefinition) -> QueryBody:
         reason = _SEGMENT
     elif _NO_UTF_8 in name:
         reason = "has bytes that are not UTF-8, or U+FFFD, which stands for such"
-    elif is_handle(PREFIX, name):
+    elif is_handle(QUERY_PREFIX, name):
         reason = "is the handle of a query: PUT takes a name"
     else:
         return QueryBody.model_construct(**dict(definition), name=name)

@@ -6,7 +6,7 @@ Whatever the format, the batch that comes out is the same: what the log keeps an
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,6 +37,21 @@ COLUMNS: Final = "application/vnd.psoup.columns+json"
 MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW, COLUMNS)
 ALIASES: Final = {"application/jsonl": NDJSON}
 _FIXED_BYTES: Final = {ColumnType.BOOL: 1}
+
+
+class _Checks(NamedTuple):
+    """What is checked of all rows of a declaration, whatever they are written in.
+
+    Attributes:
+        time_index: the column that dates them; None = their arrival does.
+        fixed_bytes: of a row, its texts aside.
+        text_indices: columns of texts; () where no row of the longest ones is too large.
+    """
+
+    time_index: int | None
+    fixed_bytes: int
+    text_indices: tuple[int, ...]
+
 
 Reader = Callable[[bytes, StreamSchema], tuple[list[pa.Array], LinesOf | None]]
 
@@ -77,11 +92,26 @@ def read_rows(body: bytes, media_type: str, schema: StreamSchema, *, now_us: int
         raise BadBodyError("The body has no bytes.", reason="empty", offset=0)
     arrays, lines_of = _READERS[media_type](body, schema)
     batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
-    errors = RowErrors()
-    _check_future(batch, schema, now_us, errors)
-    _check_row_sizes(batch, schema, errors)
-    errors.raise_if_any(lines_of)
+    checks, latest_us = _checks(schema), now_us + schema.future_us
+    index = checks.time_index
+    is_late = index is not None and _newest_us(batch, index) > latest_us
+    if is_late or checks.text_indices:
+        errors = RowErrors()
+        if index is not None:
+            _note_late(batch, schema, index, latest_us, errors)
+        _note_too_large(batch, checks, errors)
+        errors.raise_if_any(lines_of)
     return batch
+
+
+@functools.lru_cache(limits.STREAMS_COUNT_CEILING)
+def _checks(schema: StreamSchema) -> _Checks:
+    """Return what is checked of a declaration's rows."""
+    kinds = [column.type for column in schema.columns]
+    fixed = sum(_FIXED_BYTES.get(kind, 8) for kind in kinds if kind is not ColumnType.STRING)
+    texts = tuple(i for i, kind in enumerate(kinds) if kind is ColumnType.STRING)
+    fits = fixed + len(texts) * limits.STRING_BYTES_MAX <= limits.ROW_BYTES_MAX
+    return _Checks(schema.time_index, fixed, () if fits else texts)
 
 
 def _charset(parameters: str) -> str | None:
@@ -92,34 +122,37 @@ def _charset(parameters: str) -> str | None:
     return None
 
 
-def _check_future(
-    batch: pa.RecordBatch, schema: StreamSchema, now_us: int, errors: RowErrors
+def _newest_us(batch: pa.RecordBatch, index: int) -> int:
+    """Return the largest time of a column of instants, the least there is where there are no rows."""
+    times = batch.column(index).view(pa.int64()).to_numpy()
+    if len(times) == 1:  # as sensors send them
+        return int(times.item())
+    return int(times.max(initial=limits.TIMESTAMP_US_MIN))
+
+
+def _note_late(
+    batch: pa.RecordBatch, schema: StreamSchema, index: int, latest_us: int, errors: RowErrors
 ) -> None:
-    index = schema.time_index
-    if index is None:
-        return
-    latest = now_us + schema.future_us
+    """Note the rows that are dated past the latest instant that may be."""
     times = batch.column(index).view(pa.int64())
-    if not len(times) or times.to_numpy().max() <= latest:
-        return
-    expected = f"at most {format_instant(latest)}"
+    expected = f"at most {format_instant(latest_us)}"
 
     def error(i: int) -> RowError:
         got = format_instant(times[i].as_py())
         one = value_error(schema.columns[index], (i, TOO_FAR_IN_FUTURE, got))
         return dataclasses.replace(one, expected=expected)
 
-    late = pc.indices_nonzero(pc.greater(times, latest)).to_pylist()
+    late = pc.indices_nonzero(pc.greater(times, latest_us)).to_pylist()
     errors.add_each(late, error, place=index)
 
 
-def _check_row_sizes(batch: pa.RecordBatch, schema: StreamSchema, errors: RowErrors) -> None:
-    kinds = [column.type for column in schema.columns]
-    fixed = sum(_FIXED_BYTES.get(kind, 8) for kind in kinds if kind is not ColumnType.STRING)
-    if fixed + kinds.count(ColumnType.STRING) * limits.STRING_BYTES_MAX <= limits.ROW_BYTES_MAX:
+def _note_too_large(batch: pa.RecordBatch, checks: _Checks, errors: RowErrors) -> None:
+    """Note the rows whose texts take more than a row may have."""
+    if not checks.text_indices:
         return
-    texts = [a for kind, a in zip(kinds, batch.columns, strict=True) if kind is ColumnType.STRING]
+    texts = map(batch.column, checks.text_indices)
     sizes = functools.reduce(pc.add, (pc.binary_length(one).fill_null(0) for one in texts))
+    fixed = checks.fixed_bytes
     room = limits.ROW_BYTES_MAX - fixed
 
     def error(i: int) -> RowError:

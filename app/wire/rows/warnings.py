@@ -5,7 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
-from psoup.engine.tuples.time_unit import TimeUnit, likely_unit
+from psoup.engine.tuples.time_unit import COARSE_COUNTS, TimeUnit, likely_unit
 
 TIMESTAMP_UNIT: Final = "timestamp-unit"
 _COARSER: Final = frozenset({TimeUnit.S, TimeUnit.MS})
@@ -27,11 +27,15 @@ def row_warnings(
         schema: what they are read as.
         text: the body, where it is of a format in which instants can be written out.
 
-    Cost: two passes over the timestamp columns, and one over `text` where they look so.
+    Cost: O(columns); where the first value looks so two passes over its column, and one over `text` where all do.
     """
     found: list[dict[str, object]] = []
-    for column, values in zip(schema.columns, batch.columns, strict=True):
+    for place, column in enumerate(schema.columns):
         if column.type is not ColumnType.TIMESTAMP or column.unit is not None:
+            continue
+        values = batch.column(place)
+        first = values[0].value if len(values) else None
+        if first is not None and first not in COARSE_COUNTS:  # as good as always
             continue
         unit = _likely_unit(values)
         if unit is not None:

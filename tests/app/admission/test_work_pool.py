@@ -5,12 +5,14 @@ import functools
 import gc
 import threading
 import weakref
+from collections.abc import Callable
 
 import pytest
 
+from psoup.app.admission import work_pool
 from psoup.app.admission.work_pool import RETRY_AFTER_S, WATCHED_S, WorkPool
 from psoup.app.errors import FramingError
-from psoup.engine.checkpoint import checkpoint
+from psoup.engine.checkpoint import check_wait, checkpoint
 from psoup.engine.errors import NotFoundError, OverloadedError
 from tests.patience import WAIT_S, wait_until
 
@@ -157,6 +159,35 @@ async def test_clients_are_watched_only_where_work_takes_long(pool: WorkPool):
 
     with pytest.raises(NotFoundError):
         await pool.run(failing, deadline_s=WAIT_S, gone=gone)
+
+
+async def test_work_that_took_little_is_done_in_the_event_loop_as_far_as_it_takes_no_more(
+    pool: WorkPool, monkeypatch
+):
+    """Under its key, and once it is known; at a checkpoint too late, and before it waits, it goes to a thread again."""
+    here = threading.current_thread()
+
+    async def thread() -> threading.Thread:
+        return await pool.run(threading.current_thread, deadline_s=WAIT_S, key="quick")
+
+    monkeypatch.setattr(work_pool, "QUICK_S", WAIT_S)
+    assert [False, True] == [await thread() is here for _ in range(2)]
+    assert here is not await pool.run(threading.current_thread, deadline_s=WAIT_S, key="other")
+    seen: list[bool] = []
+
+    def changed(look: Callable[[], None]) -> None:
+        seen.append(threading.current_thread() is here)
+        look()
+
+    for late_s, look in ((work_pool.AT_ONCE_S, check_wait), (-1.0, checkpoint)):
+        monkeypatch.setattr(work_pool, "AT_ONCE_S", late_s)
+        await pool.run(functools.partial(changed, look), deadline_s=WAIT_S, key="quick")
+    assert [True, False] * 2 == seen
+    monkeypatch.setattr(work_pool, "QUICK_S", -1.0)
+    await thread()
+    assert await thread() is not here
+    await _is_idle(pool)
+    assert (0, 7, 0, 0) == _counters(pool)
 
 
 def _counters(pool: WorkPool) -> tuple[int, int, int, int]:
