@@ -131,6 +131,25 @@ def covered(low: Places, high: Places, count: int, found: Places) -> int:
 
 
 @compiled
+def cover_counts(low: Places, high: Places, times: Integers, counts: Integers) -> None:
+    """Count for each place how often spans hold it.
+
+    Args:
+        low: (k,) where spans of `[0, n)` begin, which may overlap.
+        high: (k,) where they end.
+        times: (k,) how often each span counts.
+        counts: (n + 1,) zeros; written, the last one 0.
+
+    Cost: O(k + n).
+    """
+    for i in range(len(low)):
+        counts[low[i]] += times[i]
+        counts[high[i]] -= times[i]
+    for place in range(1, len(counts)):
+        counts[place] += counts[place - 1]
+
+
+@compiled
 def paired(low: Places, high: Places, left: Places, right: Places) -> None:
     """Write the pairs that spans amount to: the span's own place, and each place in it.
 

@@ -99,6 +99,25 @@ def test_covered_by_any_spans_differential_are_places_in_some(drawn):
 
 @settings(max_examples=100)
 @given(
+    st.lists(
+        st.tuples(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted), st.integers(0, 9)),
+        max_size=9,
+    )
+)
+def test_cover_counts_of_any_spans_differential_are_how_often_they_hold_a_place(drawn):
+    """Spans that overlap or are empty, each counted several times."""
+    expected = [
+        sum(times for (low, high), times in drawn if low <= place < high) for place in range(10)
+    ]
+    for mode in modes():
+        counts = np.zeros(11, dtype=np.int64)
+        low, high = (integers([one[0][end] for one in drawn]) for end in (0, 1))
+        join.cover_counts(low, high, integers([one[1] for one in drawn]), counts)
+        assert [*expected, 0] == counts.tolist(), mode
+
+
+@settings(max_examples=100)
+@given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted), max_size=9),
     st.integers(1, 3),
     st.integers(0, 2**32),
