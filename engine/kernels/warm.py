@@ -63,7 +63,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 77 + json_bodies.warm_up()
+        return 78 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -180,6 +180,7 @@ def _join(bitmaps: Words) -> None:
     """Join one row with one row, for a clause that neither satisfies."""
     keys, low, high, left, right = np.zeros((5, 1), dtype=np.int64)
     join.find_equal(keys, keys, low, high)
+    join.find_listed(keys, keys, np.zeros(2, dtype=np.int64), low, high)
     join.find_within(keys, keys, keys, low, high)
     join.covered(low, high, 1, left)
     join.cover_counts(low, high, keys, np.zeros(2, dtype=np.int64))

@@ -48,6 +48,13 @@ def test_find_equal_of_any_values_differential_is_where_they_stand(keys, wanted,
         found = spans(low, high)
         for (begin, past), own in zip(expected, found, strict=True):
             assert own == (begin, past), mode
+        values = keys[-1] - keys[0] + 1 if keys else 0
+        if 0 < values < 1_000:
+            low, high = np.full((2, len(wanted)), 77)
+            begins = np.zeros(values + 1, dtype=np.int64)
+            assert total == join.find_listed(integers(keys), integers(wanted), begins, low, high)
+            listed = spans(low, high)
+            assert [list(range(*own)) for own in found] == [list(range(*own)) for own in listed]
 
 
 @settings(max_examples=150)
