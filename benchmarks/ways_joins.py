@@ -17,6 +17,7 @@ from benchmarks.workloads_joins import Table, within
 from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
+from psoup.engine.invocation.shaped import grouped_invocation
 from psoup.engine.invoke import Answer, Request
 from psoup.engine.joins.join import Join
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US
@@ -226,6 +227,29 @@ class AskedJoins(Way):
             yield page
             following = page.next
             request = None if following is None else Request(limit=ROWS.limit, position=following)
+
+
+class GroupedJoin(Way):
+    """Invokes a query with groups, whose join is not kept; of its composites, if these are asked for."""
+
+    def __init__(self, tables: Sequence[Table], text: str, *, composites: bool) -> None:
+        """Store the tables and register the query."""
+        self._node = JoinNode([one.schema for one in tables])
+        for one in tables:
+            self._node.fill(one)
+        self._query_id = self._node.register_text(text, materialize=Materialize.NONE)
+        self._composites = composites
+
+    def run(self, state: None) -> Answer:
+        """Invoke it."""
+        if not self._composites:
+            return self._node.invoke(self._query_id, ROWS)
+        with patch.object(grouped_invocation, "groups_of_partners", lambda *_: None):
+            return self._node.invoke(self._query_id, ROWS)
+
+    def answer(self, outcome: Answer) -> bytes:
+        """Return the columns, in order of the groups."""
+        return repr([column.to_list() for _, column in outcome.columns]).encode()
 
 
 class Pairs(Way):

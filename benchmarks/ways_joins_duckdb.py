@@ -64,6 +64,23 @@ class Fetched(Statements):
         return pairs_answer([(left, right) for left, right in pairs])
 
 
+class Groups(Statements):
+    """A statement that selects groups in order; all of its columns are the answer."""
+
+    def __init__(self, tables: Sequence[Table], statement: str) -> None:
+        """Store the tables."""
+        super().__init__(tables)
+        self._statement = statement
+
+    def run(self, state: None) -> list[tuple[Any, ...]]:
+        """Execute it, and take what it selects."""
+        return self.database.execute(self._statement).fetchall()
+
+    def answer(self, outcome: list[tuple[Any, ...]]) -> bytes:
+        """Return the columns."""
+        return repr([list(column) for column in zip(*outcome, strict=True)]).encode()
+
+
 class Kept(Statements):
     """Statements that write what they find into tables; what is in these is counted afterwards, untimed."""
 

@@ -9,6 +9,7 @@ Reading order:
     quantiles: MEDIAN and QUANTILE_CONT, which need all values at once.
     occurrences: the states of these, and of aggregates of DISTINCT values.
     aggregated: one aggregate of rows in groups.
+    spanned: one aggregate of rows of which each group has spans.
     grouping: the keys and aggregates of a query, over rows.
     partial: the states of some rows, and how they are merged and finished.
     chunk_rows: which rows the partials of chunks are made of.

@@ -33,6 +33,16 @@ def has_small_states(call: AggregateCall) -> bool:
     return call.function not in QUANTILES and not (call.distinct and call.function in _ONCE)
 
 
+def can_be_weighted(call: AggregateCall) -> bool:
+    """Return whether the call can be computed of rows that count several times.
+
+    Not of the values of one row, which is chosen by more than its own values, and no variance.
+    """
+    if call.function in SPREAD:
+        return call.distinct
+    return call.function not in BY_TIME | BY_VALUE
+
+
 def aggregated(
     call: AggregateCall,
     arguments: Sequence[Column],
@@ -75,15 +85,19 @@ def state_of(
     groups: Groups,
     times: Integers,
     tuple_ids: Integers,
+    weights: Integers | None = None,
 ) -> State:
     """Return the states from which the results of `aggregated` can be taken. Arguments and cost as there.
 
-    Where a result depends on each value, they hold each value of a group.
+    Where a result depends on each value, they hold each value of a group. `weights` (n,) say how often each row counts,
+    once at least, of a call that `can_be_weighted`; None = once.
     """
     arguments, rows = _read(call, arguments, passes, groups)
+    if weights is not None:
+        weights = None if call.distinct else rows.of(weights)
     if not has_small_states(call):
-        return occurrences_of(arguments[0], rows)
-    return _state(call, arguments, rows, times, tuple_ids)
+        return occurrences_of(arguments[0], rows, weights)
+    return _state(call, arguments, rows, times, tuple_ids, weights=weights)
 
 
 def _read(
@@ -114,6 +128,8 @@ def _state(
     rows: Members,
     times: Integers,
     tuple_ids: Integers,
+    *,
+    weights: Integers | None = None,
 ) -> State:
     """Return the states of the values of some rows; times and tuple ids are those of all rows."""
     function = call.function
@@ -123,7 +139,7 @@ def _state(
         when = np.vstack((rows.of(times), rows.of(tuple_ids)))
         by = columns[1] if function in BY_VALUE else None
         return picks_of(columns[0], by, when, rows, backwards=function in BACKWARDS)
-    return moments_of(function, numbers_of(columns[0]) if columns else None, rows)
+    return moments_of(function, numbers_of(columns[0]) if columns else None, rows, weights)
 
 
 def _in_pieces(call: AggregateCall, column: Column, rows: Members) -> Aggregated:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.groups import Members
+from psoup.engine.aggregates.groups import Members, in_order
 from psoup.engine.kernels import exact_sums as kernels
 from psoup.engine.kernels.digits import (
     DIGIT_BITS,
@@ -106,6 +106,39 @@ def sums_of(values: NDArray[Any], members: Members) -> ExactSums:
     return _placed(sums, np.array(folds, dtype=np.int64), folds[-1])
 
 
+def weighted_sums_of(values: NDArray[Any], weights: Integers, members: Members) -> ExactSums:
+    """Return the sum of each group's values, each as often as its weight in `[0, 2^62)` says. Cost: 5 ns a value."""
+    over = 64 if len(weights) and int(weights.max()) >> 32 else 32
+    unit, digits = _room_for(values, over, members.count)
+    whole = values.dtype != np.float64
+    kernels.add_weighted(values.view(np.int64), weights, members.labels, unit, digits, whole=whole)
+    carry(digits)
+    return ExactSums(unit, digits)
+
+
+def sums_of_spans(
+    values: NDArray[Any], spans: tuple[Integers, Integers], weights: Integers, members: Members
+) -> ExactSums:
+    """Return the sum of the values in each group's spans.
+
+    Args:
+        values: (n,) int64 or finite float64.
+        spans: (k,) where spans of the values begin, and where they end.
+        weights: (k,) how often each counts, in `[0, 2^31)`.
+        members: the spans, in groups.
+
+    Cost: 5 ns a value; for each span 10 ns, and 3 ns for each digit: a few where exponents lie close together.
+    """
+    unit, digits = _room_for(values, DIGIT_BITS, members.count)
+    begins, ends = (in_order(places, len(values) + 1) for places in spans)
+    whole = values.dtype != np.float64
+    kernels.add_spans(
+        values.view(np.int64), begins, ends, weights, members.labels, unit, digits, whole=whole
+    )
+    carry(digits)
+    return ExactSums(unit, digits)
+
+
 def sums_and_squares_of(values: NDArray[Any], members: Members) -> tuple[ExactSums, ExactSums]:
     """Return the sum of each group's values, and of their squares in the square of its unit. Cost: 9 ns a value."""
     sums = sums_of(values, members)
@@ -150,3 +183,11 @@ def _room(lowest: int, highest: int, count: int) -> tuple[int, Integers]:
     """Return a unit of at most 2^lowest, and digits for values of 64 bits whose lowest bit is up to 2^highest."""
     unit = lowest // DIGIT_BITS * DIGIT_BITS
     return unit, np.zeros((count, (highest - unit) // DIGIT_BITS + _ABOVE), dtype=np.int64)
+
+
+def _room_for(values: NDArray[Any], over: int, count: int) -> tuple[int, Integers]:
+    """Return a unit for values, and digits for as many numbers, with as many bits more as a weight has."""
+    if values.dtype != np.float64:
+        return _room(0, over, count)
+    span = kernels.exponents(values)
+    return _room(span.unit, max(span.unit, span.top - _PRECISION) + over, count)

@@ -99,7 +99,7 @@ class Grouping:
         groups = self.groups(rows)
         results = []
         for call in self.calls:
-            arguments, passes = _read(call, rows)
+            arguments, passes = read_by(call, rows)
             results.append(
                 aggregated(
                     call,
@@ -116,7 +116,7 @@ class Grouping:
         """Return the states of the rows in groups."""
         found = []
         for call in self.states:
-            arguments, passes = _read(call, rows)
+            arguments, passes = read_by(call, rows)
             found.append(
                 state_of(
                     call,
@@ -141,7 +141,7 @@ def _kept_as(call: AggregateCall) -> AggregateCall:
     return replace(call, function=function, type=kind)
 
 
-def _read(
+def read_by(
     call: AggregateCall, rows: RowsToAggregate
 ) -> tuple[list[Column], NDArray[np.bool_] | None]:
     """Return the arguments of a call, and the rows for which its FILTER is TRUE; None = all."""

@@ -10,6 +10,7 @@ from psoup.engine.aggregates import exact_sums
 from psoup.engine.aggregates.exact_sums import ExactSums
 from psoup.engine.aggregates.groups import Members
 from psoup.engine.aggregates.state import Aggregated
+from psoup.engine.kernels.digits import add_numbers
 from psoup.engine.kernels.exact_sums import count_rows
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction
 from psoup.engine.tuples.batch import Column
@@ -123,7 +124,10 @@ class Moments:
 
 
 def moments_of(
-    function: AggregateFunction, values: NDArray[Any] | None, members: Members
+    function: AggregateFunction,
+    values: NDArray[Any] | None,
+    members: Members,
+    weights: Integers | None = None,
 ) -> Moments:
     """Return what a function of this room needs of each group's values.
 
@@ -131,20 +135,33 @@ def moments_of(
         function: COUNT, SUM, AVG or a variance.
         values: (m,) of the members, numbers; None for COUNT.
         members: rows that have a value.
+        weights: (m,) how often each row counts, not for variances; None = once.
 
-    Cost: 1 ns a row to count, and that of `sums_of` or of `sums_and_squares_of`.
+    Cost: 1 ns a row to count, and that of `sums_of`, of `weighted_sums_of` or of `sums_and_squares_of`.
     """
-    if members.edges is None:
-        counts = np.zeros(members.count, dtype=np.int64)
-        count_rows(members.labels, counts)
-    else:
-        counts = np.diff(members.edges)
+    counts = counts_of(members, weights)
     if function in COUNTED or values is None:
         return Moments(counts)
     whole = values.dtype != np.float64
+    if weights is not None:
+        assert function in SUMMED, "variances are of rows that count once"
+        return Moments(counts, exact_sums.weighted_sums_of(values, weights, members), None, whole)
     if function in SUMMED:
         return Moments(counts, exact_sums.sums_of(values, members), None, whole)
     return Moments(counts, *exact_sums.sums_and_squares_of(values, members), whole)
+
+
+def counts_of(members: Members, weights: Integers | None) -> Integers:
+    """Return how many rows each group has, each as often as its weight says; None = once. Cost: 1 ns a row."""
+    if weights is not None:
+        counts = np.zeros((members.count, 1), dtype=np.int64)
+        add_numbers(weights[:, None], members.labels, counts)
+        return counts[:, 0]
+    if members.edges is not None:
+        return np.diff(members.edges)
+    counts = np.zeros(members.count, dtype=np.int64)
+    count_rows(members.labels, counts)
+    return counts
 
 
 def _result(

@@ -92,16 +92,20 @@ class Occurrences:
         return moments_of(call.function, numbers_of(self.values), rows).finished(call)
 
 
-def occurrences_of(column: Column, members: Members) -> Occurrences:
+def occurrences_of(
+    column: Column, members: Members, weights: Integers | None = None
+) -> Occurrences:
     """Return how often each of the groups' values occurs.
 
     Args:
         column: (m,) the values of the members; none is NULL.
         members: the rows they belong to.
+        weights: (m,) how often each row counts, once at least; None = once.
 
     Cost: that of `grouped` with two keys.
     """
-    return _counted(column, np.ones(len(column), dtype=np.int64), members.labels, members.count)
+    counts = np.ones(len(column), dtype=np.int64) if weights is None else weights
+    return _counted(column, counts, members.labels, members.count)
 
 
 def numbers_of(column: Column) -> NDArray[Any]:

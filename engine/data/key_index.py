@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.join_keys import SideKey, band_values, index_keys
 from psoup.engine.data.segment import Segment
-from psoup.engine.kernels.join import Integers, Places, covered, find_equal, find_within, paired
+from psoup.engine.kernels.join import (
+    Integers,
+    Places,
+    covered,
+    find_equal,
+    find_listed,
+    find_within,
+    paired,
+)
 from psoup.engine.kernels.order import sorted_places
 from psoup.engine.kernels.span import least_most
 from psoup.engine.limits import CHUNK_ROWS, JOIN_INDEX_BYTES_MAX, SEGMENT_ROWS
@@ -28,6 +36,8 @@ from psoup.engine.tuples.batch import Column
 NO_KEYS: Integers = np.empty(0, dtype=np.int64)
 COUNTED_SPAN_MAX: Final = 2**16
 """Keys of up to this span are counted in an array."""
+LISTED_VALUES_MAX: Final = 4
+"""Values that keys span, by the number of keys and of values looked up: for fewer it pays to list where each begins."""
 
 Lookup = Callable[[ColumnRef], Column]
 _At = tuple[SideKey, int, int]
@@ -119,13 +129,21 @@ def spans(equal: Integers, band: Integers, lookup: KeyLookup) -> tuple[Places, P
     count = len(lookup)
     low, high = np.zeros(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     if len(lookup.equal):
-        total = find_equal(equal, lookup.equal, low, high)
+        total = _find_equal(equal, lookup.equal, low, high)
     else:
         high[:] = max(len(equal), len(band))
         total = int(high.sum())
     if len(lookup.least) and total:
         total = find_within(band, lookup.least, lookup.most, low, high)
     return low, high, total
+
+
+def _find_equal(keys: Integers, wanted: Integers, low: Places, high: Places) -> int:
+    """Write the span of keys, which ascend, that equals each value; return how many places all spans have."""
+    values = int(keys[-1]) - int(keys[0]) + 1 if len(keys) else 0
+    if 0 < values <= LISTED_VALUES_MAX * min(len(keys), len(wanted)):
+        return find_listed(keys, wanted, np.zeros(values + 1, dtype=np.int64), low, high)
+    return find_equal(keys, wanted, low, high)
 
 
 def ordered(equal: Integers, band: Integers) -> tuple[NDArray[np.int64], Integers, Integers]:
@@ -142,11 +160,8 @@ def ordered(equal: Integers, band: Integers) -> tuple[NDArray[np.int64], Integer
 
 
 def distinct(keys: Integers) -> Integers:
-    """Return the distinct ones of (n,) keys, ascending."""
-    if not len(keys):
-        return keys
-    keys = np.sort(keys)
-    return keys[first_places(keys)]
+    """Return the distinct ones of (n,) keys, ascending. Cost: that of `key_counts_of`."""
+    return key_counts_of(keys).keys
 
 
 def first_places(keys: Integers) -> NDArray[np.int64]:

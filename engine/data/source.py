@@ -50,6 +50,37 @@ class Tuples:
         return Tuples(self.times[places], self.tuple_ids[places], columns)
 
 
+@value_type
+class PartnerSpans:
+    """The partners that k rows have in another source: those of row i are `rows[low[i]:high[i]]`, one at least.
+
+    Attributes:
+        rows: (m,) row numbers in an order of the join key, maybe others beside partners.
+        low, high: (k,).
+    """
+
+    rows: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+@value_type
+class PartneredRows:
+    """The rows of one source that are part of composite tuples, and their partners.
+
+    Each row with any one of its partners in each other source is a composite, and there are no others.
+
+    Attributes:
+        source: place of the source in FROM.
+        rows: (k,) row numbers, ascending.
+        partners: by source; None in the place of `source`.
+    """
+
+    source: int
+    rows: NDArray[np.int64]
+    partners: tuple[PartnerSpans | None, ...]
+
+
 class TupleSource(Protocol):
     """Tuples by row number. Other threads may read while rows are appended."""
 
@@ -106,6 +137,23 @@ class TupleSource(Protocol):
         """Return how many composites `joining` returns; where factors allow it without making them.
 
         Raises as `joining` does, but for the number of them where they are not made.
+        """
+        ...
+
+    def partnered(
+        self, plan: JoinPlan, spans: Sequence[DatedRows], source: int | None
+    ) -> PartneredRows | None:
+        """Return the composites that `joining` returns as rows of one source with their partners; none is made.
+
+        None where factors do not allow it: where more is asked of composites than that each of the other sources is
+        tied to this one by equalities and at most one band, whose bounds say all.
+
+        Args:
+            plan: of a clause over n sources.
+            spans: for each of them the rows that may be part of a composite.
+            source: whose rows; None = any source's.
+
+        Raises as `joining` does, but for the number of composites.
         """
         ...
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.data.source import DatedRows, TupleSource
+from psoup.engine.data.source import DatedRows, PartneredRows, Tuples, TupleSource
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.cache import InvocationCache
@@ -110,6 +110,30 @@ class JoinFinding:
         order = in_order(earliest, rows)
         return rows if order is None else rows.take(order, axis=1)
 
+    def partnered(self, source: int | None) -> PartneredRows | None:
+        """Return the visible composites as rows of one source with their partners, none of them made.
+
+        None where the join does not allow it, and where fewer composites are kept than rows would have to be looked at.
+
+        Args:
+            source: whose rows; None = any source's.
+
+        Raises as `visible` does, but for the number of composites.
+
+        Cost: a look at pages that were not seen before; that of finding the partners of all rows in the windows.
+        """
+        if any(map(is_empty, self._spans)) or self._keeps_few():
+            return None
+        return self._source.partnered(self._plan, self._spans, source)
+
+    def part(self, source: int, rows: Rows, names: Sequence[str]) -> Tuples:
+        """Return the tuples of rows of one source, with these columns."""
+        return self._source.tuples(self._spans[source].stream_id, names, rows)
+
+    def leaves_of(self, source: int, times: Rows) -> Rows | None:
+        """Return the instants at which tuples of one source leave its window; None = they never do."""
+        return self._windows[source].leaves(times)
+
     def no_rows(self) -> Rows:
         """Return none: (n, 0)."""
         return np.empty((len(self._spans), 0), dtype=np.int64)
@@ -190,6 +214,19 @@ class JoinFinding:
             replace(span, past_row=min(stream.rows // CHUNK_ROWS * CHUNK_ROWS, span.past_row))
             for span, stream in zip(self._spans, self._snapshot.streams, strict=True)
         ]
+
+    def _keeps_few(self) -> bool:
+        """Return whether composites are kept, and are fewer than the rows in the windows."""
+        if self._snapshot.clause.join is None:
+            return False
+        reached = self._dates.reached(self._hits())
+        rows = 0
+        for span in self._spans:
+            runs = self._source.reach(
+                span.stream_id, span.first_row, span.past_row, span.begin_us, span.end_us
+            )
+            rows += sum(past - first for first, past, _ in runs)
+        return reached.stop - reached.start < rows
 
     def _kept(self) -> tuple[CompositeHits, Rows]:
         """Return composites that are kept, and the places of the visible ones among them, in order."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.contract import ReadableSteM
-from psoup.engine.data.source import DatedRows
+from psoup.engine.data.join_keys import is_whole
+from psoup.engine.data.source import DatedRows, PartneredRows
 from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.joins.counts import JoinCounts
 from psoup.engine.joins.join import Condition, Join, OverrunError
@@ -56,6 +57,24 @@ def joining_count(stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows]) -> i
         raise _too_large("steps", JOIN_STEPS_MAX) from None
 
 
+def partnered(
+    stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows], source: int | None
+) -> PartneredRows | None:
+    """Return composites as rows of one source with their partners (`TupleSource.partnered`)."""
+    shape = plan.shape
+    some = range(shape.count) if source is None else (source,)
+    centres = [one for one in some if not plan.across and _told_by_spans(shape, one)]
+    if not centres:
+        return None
+    sides = taken_from(stems, plan, spans)
+    fresh = min(centres, key=lambda one: (sides[one].weight, one))
+    join = Join(shape, sides, (), JoinCounts(), steps_max=JOIN_STEPS_MAX)
+    try:
+        return join.partnered(_around(shape, fresh), fresh=fresh)
+    except OverrunError:
+        raise _too_large("steps", JOIN_STEPS_MAX) from None
+
+
 def conditions_of(plan: JoinPlan) -> list[Condition]:
     """Return what is asked of composites besides join factors, nothing counted yet."""
     return [Condition(one, sources_of(one)) for one in plan.across]
@@ -67,6 +86,25 @@ def taken_from(stems: SteMs, plan: JoinPlan, spans: Sequence[DatedRows]) -> list
         ClauseSide(stems(span.stream_id), side, span)
         for side, span in zip(plan.sides, spans, strict=True)
     ]
+
+
+def _around(shape: JoinShape, fresh: int) -> list[Step]:
+    """Return steps from one source to each of the others."""
+    return [(fresh, other) for other in range(shape.count) if other != fresh]
+
+
+def _told_by_spans(shape: JoinShape, fresh: int) -> bool:
+    """Return whether nothing is asked of composites but by keys that tie one source to each of the others.
+
+    Of a band of whole numbers that is not exact the values tell.
+    """
+    known = {fresh}
+    for step in _around(shape, fresh):
+        band = shape.tie(step).band
+        if shape.checks(step, known) or not (band is None or band.exact or is_whole(band)):
+            return False
+        known.add(step[1])
+    return True
 
 
 def _prepared(plan: JoinPlan, sides: Sequence[ClauseSide]) -> tuple[Join, tuple[Step, ...], int]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.compiled import compiled, inlined
-from psoup.engine.kernels.digits import put
+from psoup.engine.kernels.digits import carry, put
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -219,6 +219,122 @@ def add_ints_of_runs(values: Integers, edges: Integers, sums: Integers) -> None:
             high += values[row] >> 32
         sums[group, 0] += low
         sums[group, 1] += high
+
+
+@compiled
+def add_weighted(
+    values: Integers,
+    weights: Integers,
+    labels: Integers,
+    unit: int,
+    digits: Integers,
+    *,
+    whole: bool,
+) -> None:
+    """Add (n,) values, each as often as its weight says, to the numbers of their groups.
+
+    Args:
+        values: (n,) int64, or float64 given by their bits.
+        weights: (n,) in `[0, 2^62)`.
+        labels: (n,) the group of each.
+        unit: the exponent of digit 0; all values are multiples of 2^unit.
+        digits: (g, w) added to, not carried; w reaches three digits past the highest bit, which is that of the values
+            and 32 more, or 64 where a weight has more than 32 bits.
+        whole: whether the values are int64; their unit is 0.
+
+    Cost: 5 ns a value.
+    """
+    for row in range(len(values)):
+        bit, low, high, sign = _parts(values[row], unit, whole)
+        group, weight = labels[row], weights[row]
+        lower, upper = int(weight & 0xFFFF_FFFF), int(weight >> 32)
+        _put_product(digits, group, bit, low, lower, sign)
+        _put_product(digits, group, bit + 32, high, lower, sign)
+        if upper:
+            _put_product(digits, group, bit + 32, low, upper, sign)
+            _put_product(digits, group, bit + 64, high, upper, sign)
+
+
+@compiled
+def add_spans(
+    values: Integers,
+    begins: tuple[Integers, Integers],
+    ends: tuple[Integers, Integers],
+    weights: Integers,
+    labels: Integers,
+    unit: int,
+    digits: Integers,
+    *,
+    whole: bool,
+) -> None:
+    """Add the values in spans to the numbers of the groups of these, as often as the weights of the spans say.
+
+    One pass over the values, with their sum up to each: a span is the sum up to its end without that up to its begin.
+
+    Args:
+        values: (n,) int64, or float64 given by their bits.
+        begins: (k,) spans in order of where they begin, and (n + 2,) edges of those that begin at each place.
+        ends: the same of where they end.
+        weights: (k,) of each span, in `[0, 2^31)`.
+        labels: (k,) the group of each span.
+        unit: the exponent of digit 0; all values are multiples of 2^unit.
+        digits: (g, w) added to, not carried; w reaches three digits past the highest bit, and 32 bits more.
+        whole: whether the values are int64; their unit is 0.
+
+    Cost: 5 ns a value and some 3 ns for each span and digit.
+    """
+    sums = np.zeros((1, digits.shape[1]), dtype=np.int64)
+    for place in range(len(values) + 1):
+        begin, past = begins[1][place], begins[1][place + 1]
+        first, last = ends[1][place], ends[1][place + 1]
+        if begin < past or first < last:
+            carry(sums)
+            for at in range(begin, past):
+                span = begins[0][at]
+                _add_times(sums, -weights[span], digits, labels[span])
+            for at in range(first, last):
+                span = ends[0][at]
+                _add_times(sums, weights[span], digits, labels[span])
+        if place < len(values):
+            bit, low, high, sign = _parts(values[place], unit, whole)
+            put(sums, 0, bit, low, high, sign)
+
+
+@inlined
+def _parts(word: Any, unit: Any, whole: Any) -> Any:
+    """Return a value as `sign * (low + high * 2^32) * 2^(unit + bit)`: bit, low, high, sign; neither half negative."""
+    sign, bit = (-1 if word < 0 else 1), 0
+    if whole:
+        low, high = int(word & 0xFFFF_FFFF), int(word >> 32)
+        if high < 0:
+            low, high = -low, -high
+            high -= 1 if low < 0 else 0
+            low &= 0xFFFF_FFFF
+    else:
+        exponent, fraction = int((word >> 52) & 0x7FF), int(word & 0xF_FFFF_FFFF_FFFF)
+        if exponent:
+            fraction |= 1 << 52
+        bit = max(exponent, 1) - 1_075 - unit if fraction else 0
+        low, high = fraction & 0xFFFF_FFFF, fraction >> 32
+    return bit, low, high, sign
+
+
+@inlined
+def _put_product(digits: Any, group: Any, bit: Any, one: Any, other: Any, sign: Any) -> None:
+    """Add `sign * one * other * 2^bit` to a group's number; both factors in `[0, 2^32)`."""
+    product = one * other  # 64 bits, as those of a signed number
+    put(digits, group, bit, product & 0xFFFF_FFFF, (product >> 32) & 0xFFFF_FFFF, sign)
+
+
+@inlined
+def _add_times(number: Any, times: Any, digits: Any, group: Any) -> None:
+    """Add a carried (1, w) number, multiplied by less than 2^31, to that of a group."""
+    last = digits.shape[1] - 1
+    for place in range(last):
+        product = int(number[0, place]) * int(times)
+        digits[group, place] += product & 0xFFFF_FFFF
+        digits[group, place + 1] += product >> 32
+    digits[group, last] += number[0, last] * times
 
 
 @compiled

@@ -45,6 +45,43 @@ def extremes_of_runs(values: Any, edges: Integers, least: Any, largest: Any) -> 
 
 
 @compiled
+def least_of_spans(
+    keys: Integers, low: Integers, high: Integers, tree: Integers, found: Integers
+) -> None:
+    """Write the least of the keys `[low[i], high[i])` for each span i, none of which is empty.
+
+    Args:
+        keys: (n,).
+        low: (k,) where spans begin.
+        high: (k,) where they end.
+        tree: (2 n,) written: keys, and above each two of them the lesser.
+        found: (k,) written.
+
+    Cost: 2 ns a key, O(log n) for each span, nothing where it is that of the span before.
+    """
+    count = len(keys)
+    tree[count:] = keys
+    for node in range(count - 1, 0, -1):
+        tree[node] = min(tree[2 * node], tree[2 * node + 1])
+    for span in range(len(low)):
+        if span and low[span] == low[span - 1] and high[span] == high[span - 1]:
+            found[span] = found[span - 1]
+            continue
+        least = keys[low[span]]
+        begin, past = low[span] + count, high[span] + count
+        while begin < past:
+            if begin & 1:
+                least = min(least, tree[begin])
+                begin += 1
+            if past & 1:
+                past -= 1
+                least = min(least, tree[past])
+            begin >>= 1
+            past >>= 1
+        found[span] = least
+
+
+@compiled
 def first_rows(keys: Integers, labels: Integers, found: Integers) -> None:
     """Write the row of each group whose keys are the least, compared one after the other.
 

@@ -81,6 +81,35 @@ def find_equal(keys: Integers, wanted: Integers, low: Places, high: Places) -> i
 
 
 @compiled
+def find_listed(keys: Integers, wanted: Integers, begins: Places, low: Places, high: Places) -> int:
+    """Do as `find_equal` for keys that span little: where those of each value begin is listed first.
+
+    Args:
+        keys: (n,) ascending, n at least 1.
+        wanted: (k,) any order.
+        begins: (s + 1,) zeros, s how many values there are from the least key to the largest; written.
+        low: (k,) written, where each span begins.
+        high: (k,) written, where it ends; equal to `low` where there is none.
+
+    Cost: O(k + n + s), 2 ns each.
+    """
+    least = keys[0]
+    for key in keys:
+        begins[key - least + 1] += 1
+    for value in range(1, len(begins)):
+        begins[value] += begins[value - 1]
+    total = 0
+    for i in range(len(wanted)):
+        value = wanted[i]
+        if least <= value <= keys[-1]:
+            low[i], high[i] = begins[value - least], begins[value - least + 1]
+            total += high[i] - low[i]
+        else:
+            low[i] = high[i] = 0
+    return total
+
+
+@compiled
 def find_within(keys: Integers, least: Integers, most: Integers, low: Places, high: Places) -> int:
     """Narrow spans, within each of which `keys` ascend, to the keys in `[least, most]`; return their places.
 
@@ -128,6 +157,25 @@ def covered(low: Places, high: Places, count: int, found: Places) -> int:
             found[past] = place
             past += 1
     return past
+
+
+@compiled
+def cover_counts(low: Places, high: Places, times: Integers, counts: Integers) -> None:
+    """Count for each place how often spans hold it.
+
+    Args:
+        low: (k,) where spans of `[0, n)` begin, which may overlap.
+        high: (k,) where they end.
+        times: (k,) how often each span counts.
+        counts: (n + 1,) zeros; written, the last one 0.
+
+    Cost: O(k + n).
+    """
+    for i in range(len(low)):
+        counts[low[i]] += times[i]
+        counts[high[i]] -= times[i]
+    for place in range(1, len(counts)):
+        counts[place] += counts[place - 1]
 
 
 @compiled

@@ -63,7 +63,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 73 + json_bodies.warm_up()
+        return 78 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -148,6 +148,7 @@ def _group() -> None:
         extremes.least_of_groups(either, labels, either.copy())
         extremes.largest_of_groups(either, labels, either.copy())
         extremes.extremes_of_runs(either, edges, either.copy(), either.copy())
+    extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
     extremes.first_rows(values[None, :].copy(), labels, numbers)
 
 
@@ -163,6 +164,9 @@ def _sum() -> None:
     exact_sums.add_int_squares(values, labels, sums)
     exact_sums.add_ints(values, labels, sums)
     exact_sums.add_ints_of_runs(values, edges, sums)
+    exact_sums.add_weighted(values, values, labels, 0, sums, whole=True)
+    order = labels, np.zeros(3, dtype=np.int64)
+    exact_sums.add_spans(values, order, order, values, labels, 0, sums, whole=True)
     exact_sums.count_rows(labels, values)
     digits.place_sums(sums[:, :2].copy(), edges, sums)
     digits.add_numbers(sums, labels, sums)
@@ -176,8 +180,10 @@ def _join(bitmaps: Words) -> None:
     """Join one row with one row, for a clause that neither satisfies."""
     keys, low, high, left, right = np.zeros((5, 1), dtype=np.int64)
     join.find_equal(keys, keys, low, high)
+    join.find_listed(keys, keys, np.zeros(2, dtype=np.int64), low, high)
     join.find_within(keys, keys, keys, low, high)
     join.covered(low, high, 1, left)
+    join.cover_counts(low, high, keys, np.zeros(2, dtype=np.int64))
     join.paired(low, high, left, right)
     join.paired_rows(low, high, keys, keys, left, right)
     words = bitmaps[:1, :1].copy()

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.clause_scan import scanned
-from psoup.engine.data.source import DatedRows, RowSpan, Tuples
+from psoup.engine.data.source import DatedRows, PartneredRows, RowSpan, Tuples
 from psoup.engine.errors import NotFoundError, PageExpiredError
-from psoup.engine.joins.clause_join import SteMs, joining, joining_count
+from psoup.engine.joins.clause_join import SteMs, joining, joining_count, partnered
 from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Log
@@ -160,6 +160,15 @@ class CachedTuples:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
         try:
             return joining_count(self._reaching(plan, spans), plan, spans)
+        finally:
+            self._make_room()
+
+    def partnered(
+        self, plan: JoinPlan, spans: Sequence[DatedRows], source: int | None
+    ) -> PartneredRows | None:
+        """Return composites as rows of one source with their partners (`TupleSource.partnered`)."""
+        try:
+            return partnered(self._reaching(plan, spans), plan, spans, source)
         finally:
             self._make_room()
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.data.reach import reach
-from psoup.engine.data.source import DatedRows, RowSpan, Tuples
+from psoup.engine.data.source import DatedRows, PartneredRows, RowSpan, Tuples
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.joins.clause_join import joining, joining_count
+from psoup.engine.joins.clause_join import joining, joining_count, partnered
 from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
@@ -85,6 +85,12 @@ class StoredTuples:
     def joining_count(self, plan: JoinPlan, spans: Sequence[DatedRows]) -> int:
         """Return how many `joining` returns (`TupleSource.joining_count`)."""
         return joining_count(self._stem, plan, spans)
+
+    def partnered(
+        self, plan: JoinPlan, spans: Sequence[DatedRows], source: int | None
+    ) -> PartneredRows | None:
+        """Return composites as rows of one source with their partners (`TupleSource.partnered`)."""
+        return partnered(self._stem, plan, spans, source)
 
     def times(self, stream_id: StreamId, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the tuple times of `rows`. Raises PageExpiredError if one is not held any more."""

@@ -59,9 +59,11 @@ class Touching:
 def touching(finder: Finder, snapshot: Snapshot, at: PagePosition, since: Since) -> Touching | None:
     """Return which rows touch groups since an earlier position; None = say everything.
 
+    Everything too where more rows of a join entered, or are to come, than an answer may have: groups may be few.
+
     Raises:
         PageExpiredError: a later page needs rows that are not held any more.
-        AnswerTooLargeError: more rows of a join are to come than an answer may have.
+        AnswerTooLargeError: so many rows entered or are to come, on a later page.
     """
     floors = _floors(snapshot, at, since)
     lost: Rows | None = None
@@ -75,9 +77,15 @@ def touching(finder: Finder, snapshot: Snapshot, at: PagePosition, since: Since)
         forgotten = finder.forgotten(since)
     if forgotten is None:
         return None
-    coming, _ = finder.coming()
+    try:
+        coming, _ = finder.coming()
+        entered = finder.entered(since, by_clock=True)
+    except AnswerTooLargeError:
+        if at.offset:
+            raise
+        return None
     coming = coming[..., finder.arrived(coming, since)]
-    return Touching(finder.entered(since, by_clock=True), coming, lost, forgotten, floors)
+    return Touching(entered, coming, lost, forgotten, floors)
 
 
 def since_nothing(at: PagePosition) -> Since:

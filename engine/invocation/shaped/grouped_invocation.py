@@ -16,6 +16,7 @@ from psoup.engine.invocation.answering import full_whole, nothing_yet, tuples_of
 from psoup.engine.invocation.cache import InvocationCache, Table, Whole
 from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.continuing import is_quiet
+from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.shaped.content import content_of
@@ -31,6 +32,7 @@ from psoup.engine.invocation.shaped.grouping import (
     rows_to_aggregate,
 )
 from psoup.engine.invocation.shaped.groups_beside import NOT_VISIBLE, GroupsBeside, groups_beside
+from psoup.engine.invocation.shaped.partnered_groups import groups_of_partners
 from psoup.engine.invocation.shaped.shaped_query import ShapedQuery
 from psoup.engine.invocation.shaped.visible_groups import (
     Partials,
@@ -177,6 +179,10 @@ class GroupedInvocation(ShapedQuery):
     def _visible(self, grouping: Grouping) -> VisibleGroups:
         """Return the groups of the visible rows."""
         shown, names, snapshot = self._shown, self.reading.group_names, self._snapshot
+        if isinstance(shown, JoinChanges):
+            found = groups_of_partners(shown, grouping, self.reading)
+            if found is not None:
+                return found
         if not isinstance(shown, StreamFinding):
             return groups_of_rows(shown, grouping, names)
         visible = groups_of_stream(

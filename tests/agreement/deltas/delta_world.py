@@ -52,6 +52,11 @@ class Forgetful:
             self._refuse(span.stream_id, span.first_row)
         return self._source.joining(plan, spans)
 
+    def partnered(self, plan: Any, spans: Any, source: Any) -> Any:
+        for span in spans:
+            self._refuse(span.stream_id, span.first_row)
+        return self._source.partnered(plan, spans, source)
+
     def _refuse(self, stream_id: Any, first_row: int) -> None:
         for stream in self._world.store.results.streams():
             if stream.stream_id == stream_id and first_row < stream.floor_row:

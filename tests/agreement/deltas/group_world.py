@@ -70,6 +70,11 @@ class GroupWorld(DeltaWorld):
             f"COUNT(DISTINCT {words}) AS texts",
             f"AVG({number}) AS mean",
         ]
+        if self.join and rng.random() < 0.7:  # nothing that asks for the pairs
+            keys = keys if len(keys) < 2 else keys[:1]
+            listed = [f"{key} AS k{place}" for place, key in enumerate(keys)]
+            listed += ["COUNT(*) AS rows", f"SUM({number}) AS total", f"MAX({words}) AS last"]
+            listed += [f"AVG({number}) AS mean"]
         distinct = "DISTINCT " if rng.random() < 0.1 else ""
         if distinct or rng.random() < 0.2:
             listed = listed[len(keys) :]

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.source import DatedRows
+from psoup.engine.data.source import DatedRows, PartneredRows
 from psoup.engine.engine import Engine
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Remove, Rows
@@ -100,6 +101,19 @@ def brute(clause, sides: Sequence[dict[int, dict[str, Any]]]) -> set[tuple[int, 
             )
         ]
     return set(found)
+
+
+def written_out(found: PartneredRows) -> list[tuple[int, ...]]:
+    """Return each row with any of its partners: the composites, in no order."""
+    made: list[tuple[int, ...]] = []
+    for at, number in enumerate(found.rows.tolist()):
+        parts = [
+            [number] if one is None else one.rows[one.low[at] : one.high[at]].tolist()
+            for one in found.partners
+        ]
+        assert all(parts), "a row without a partner is part of nothing"
+        made += product(*parts)
+    return made
 
 
 class Tables:

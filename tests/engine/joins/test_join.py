@@ -9,12 +9,18 @@ from hypothesis import given, settings, strategies as st
 from psoup.engine.data import join_keys
 from psoup.engine.data.source import DatedRows
 from psoup.engine.joins import join as module, side as join_side
-from psoup.engine.joins.clause_join import conditions_of, joining, joining_count, taken_from
+from psoup.engine.joins.clause_join import (
+    conditions_of,
+    joining,
+    joining_count,
+    partnered,
+    taken_from,
+)
 from psoup.engine.joins.counts import JoinCounts, StepCounts
 from psoup.engine.joins.join import Condition, Join, OverrunError
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.join_shape import JoinPlan, shape_of
-from tests.engine.joins.folds import FOREVER, Tables, row, rows_drawn, sparse
+from tests.engine.joins.folds import FOREVER, Tables, row, rows_drawn, sparse, written_out
 
 TIES = [
     "{p}.i = {q}.i",
@@ -84,6 +90,9 @@ def composites(tables, clause, spans):
     found = list(map(tuple, rows.T.tolist()))
     assert len(found) == len(set(found)) == joining_count(tables.stem, plan, spans)
     assert len(spans) == rows.shape[0]
+    for source in (None, 0, 1):
+        some = partnered(tables.stem, plan, spans, source)
+        assert some is None or sorted(found) == sorted(written_out(some))
     return set(found)
 
 

@@ -61,6 +61,14 @@ JOINS = [
     "SELECT p.a FROM s AS p, s AS q, s AS r WHERE p.wide = q.wide AND q.wide = r.wide AND p.x < q.x",
     "SELECT p.a FROM s AS p, s AS q WHERE p.x = q.a AND p.b = q.b",
     "SELECT p.a FROM s AS p, s AS q WHERE p.x < q.x AND p.a = 7 AND q.a = 8",
+    (
+        "SELECT p.a, COUNT(*), SUM(p.x), SUM(q.x), AVG(q.wide), MAX(q.x), MIN(q.t), MEDIAN(p.wide)"
+        " FROM s AS p, s AS q WHERE p.a = q.a AND q.x < 0.1 AND p.t < 'v3' GROUP BY p.a BEGIN (NOW - 60) END (NOW)"
+    ),
+    (
+        "SELECT COUNT(*), SUM(p.x), SUM(q.wide), BOOL_OR(q.b) FROM s AS p, s AS q"
+        " WHERE p.wide < q.wide AND p.a = 7 AND q.a = 8"
+    ),
 ]
 
 

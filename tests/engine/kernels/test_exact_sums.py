@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from psoup.engine.aggregates.groups import in_order
 from psoup.engine.kernels import digits as numbers, exact_sums
 from psoup.engine.kernels.exact_sums import Exponents, exponents, folds_of, shifters
 from tests.engine.kernels import twins
@@ -60,6 +61,36 @@ def test_add_floats_and_their_squares_differential_are_fractions():
         assert sum(own) == number(made[group], UNIT)
         assert sum(one * one for one in own) == number(squares[group], 2 * UNIT)
     assert ((made[:, :-1] >= 0) & (made[:, :-1] < 2**32)).all()
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("whole", [False, True])
+def test_weighted_values_and_those_in_spans_differential_are_fractions(whole):
+    """Weights up to their bounds, spans that overlap, values at the ends of their types."""
+    rng, count, unit = np.random.default_rng(2), 40, 0 if whole else UNIT
+    values = rng.integers(-(2**63), 2**63 - 1, count) if whole else drawn(3)
+    values[3:6] = (-(2**63), 2**63 - 1, -(2**32)) if whole else values[3:6]
+    labels, own = np.arange(count) % 2, [Fraction(value) for value in values.tolist()]
+    weights = rng.integers(0, 2**62, count)
+    weights[:4] = (0, 1, 2**32 - 1, 2**32)
+    made = np.zeros((2, 107), dtype=np.int64)
+    exact_sums.add_weighted(values.view(np.int64), weights, labels, unit, made, whole=whole)
+    low = rng.integers(0, count, count)
+    high, times = low + 1 + rng.integers(0, count - low), weights % (2**31 - 1)
+    begins, ends = (in_order(places, count + 1) for places in (low, high))
+    spanned = np.zeros((2, 107), dtype=np.int64)
+    bits = values.view(np.int64)
+    exact_sums.add_spans(bits, begins, ends, times, labels, unit, spanned, whole=whole)
+    for some in (made, spanned):
+        numbers.carry(some)
+    for group in range(2):
+        places = np.flatnonzero(labels == group).tolist()
+        assert sum(own[place] * int(weights[place]) for place in places) == number(
+            made[group], unit
+        )
+        assert sum(
+            sum(own[low[place] : high[place]]) * int(times[place]) for place in places
+        ) == number(spanned[group], unit)
 
 
 @pytest.mark.usefixtures("kernels")

@@ -95,6 +95,18 @@ def test_extremes_of_groups_differential_are_min_and_max(dtype):
     assert (low.tolist(), high.tolist()) == (least.tolist(), largest.tolist())
 
 
+def test_least_of_spans_differential_is_the_least_key_of_each():
+    """Spans that overlap, of one key up to all, equal ones behind each other."""
+    rng = np.random.default_rng(6)
+    for count in (1, 2, 37):
+        keys, low = rng.integers(-99, 99, count), np.repeat(rng.integers(0, count, 30), 2)
+        high = np.maximum(low + 1, np.repeat(rng.integers(0, count + 1, 30), 2))
+        tree, found = np.empty(2 * count, dtype=np.int64), np.empty(60, dtype=np.int64)
+        extremes.least_of_spans(keys, low, high, tree, found)
+        spans = zip(low.tolist(), high.tolist(), strict=True)
+        assert [keys[begin:past].min() for begin, past in spans] == found.tolist()
+
+
 def test_first_rows_differential_is_the_least_by_all_keys():
     """Ties of the first key are broken by the next, and at last by the row."""
     keys = np.random.default_rng(4).integers(0, 3, (3, 60))

@@ -48,6 +48,13 @@ def test_find_equal_of_any_values_differential_is_where_they_stand(keys, wanted,
         found = spans(low, high)
         for (begin, past), own in zip(expected, found, strict=True):
             assert own == (begin, past), mode
+        values = keys[-1] - keys[0] + 1 if keys else 0
+        if 0 < values < 1_000:
+            low, high = np.full((2, len(wanted)), 77)
+            begins = np.zeros(values + 1, dtype=np.int64)
+            assert total == join.find_listed(integers(keys), integers(wanted), begins, low, high)
+            listed = spans(low, high)
+            assert [list(range(*own)) for own in found] == [list(range(*own)) for own in listed]
 
 
 @settings(max_examples=150)
@@ -95,6 +102,25 @@ def test_covered_by_any_spans_differential_are_places_in_some(drawn):
         low, high = integers([one[0] for one in drawn]), integers([one[1] for one in drawn])
         past = join.covered(low, high, 20, found)
         assert expected == found[:past].tolist(), mode
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted), st.integers(0, 9)),
+        max_size=9,
+    )
+)
+def test_cover_counts_of_any_spans_differential_are_how_often_they_hold_a_place(drawn):
+    """Spans that overlap or are empty, each counted several times."""
+    expected = [
+        sum(times for (low, high), times in drawn if low <= place < high) for place in range(10)
+    ]
+    for mode in modes():
+        counts = np.zeros(11, dtype=np.int64)
+        low, high = (integers([one[0][end] for one in drawn]) for end in (0, 1))
+        join.cover_counts(low, high, integers([one[1] for one in drawn]), counts)
+        assert [*expected, 0] == counts.tolist(), mode
 
 
 @settings(max_examples=100)
