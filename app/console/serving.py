@@ -49,7 +49,7 @@ def serve(request: Request) -> Response:
     name = request.path_params.get("name")
     if name is None:
         return _file(_PAGE, "text/html", _ASK_EACH_TIME, request) or HTMLResponse(
-            _NOT_BUILT, status_code=404, headers=_POLICY
+            _NOT_BUILT, status_code=404, headers={**_POLICY, "Cache-Control": "no-store"}
         )
     found = _NAME.fullmatch(name)
     if found is not None:

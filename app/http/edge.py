@@ -107,7 +107,8 @@ def check_head(scope: Scope) -> None:
         UrlTooLongError, HeadersTooLargeError: as named.
         FramingError: a transfer coding that the server would not undo.
     """
-    url = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    query = scope["query_string"]
+    url = len(scope.get("raw_path") or b"") + (len(query) + 1 if query else 0)
     if url > limits.URL_BYTES_MAX:
         raise url_too_long()
     headers = scope["headers"]

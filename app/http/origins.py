@@ -8,10 +8,12 @@ from starlette.middleware.cors import CORSMiddleware
 from psoup.app.http.edge import Application, Headers
 from psoup.app.settings import Settings
 
-_ALLOWED_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "DELETE", "QUERY")
+_ALLOWED_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "QUERY")
 _ALLOWED_HEADERS: Final = (
     "Authorization",
+    "Content-Encoding",
     "Content-Type",
+    "If-Match",
     "If-None-Match",
     "Last-Event-ID",
     "Prefer",

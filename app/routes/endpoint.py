@@ -167,8 +167,9 @@ class Call:
         return read_handle(self.path("id"))
 
     def header(self, name: str) -> str | None:
-        """Return a header, None where it was not sent."""
-        return self.request.headers.get(name)
+        """Return a header, None where it was not sent; the values of several lines as one list (RFC 9110, 5.3)."""
+        lines = self.request.headers.getlist(name)
+        return ", ".join(lines) if lines else None
 
     async def raw_body(self, *, bytes_max: int, decoded_bytes_max: int) -> bytes:
         """Return the body without its content encoding; limits in bytes. Raises as `read_body` and `decoded_body`."""

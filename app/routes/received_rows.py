@@ -1,8 +1,9 @@
 """A body of rows on its way in: read, parsed and checked in full. Sending rows and staging them begin alike."""
 
+import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -76,10 +77,11 @@ class ReceivedRows:
             EngineError: as `Call.raw_body`.
         """
         self._declared = await declaration(self._call, self.name)
-        self._body = await self._call.raw_body(
-            bytes_max=limits.BODY_INGEST_BYTES_MAX,
-            decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX,
-        )
+        with _both_bounds():
+            self._body = await self._call.raw_body(
+                bytes_max=limits.BODY_INGEST_BYTES_MAX,
+                decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX,
+            )
         self._received = time.perf_counter()
         self._latest = time.monotonic() + self._call.service.settings.ingest_deadline_s
 
@@ -119,10 +121,11 @@ class ReceivedRows:
             service.clock.now_us(),
             digested=self._digested,
         )
-        if is_small(self._body, self._media_type, found):
-            checked = work()
-        else:
-            checked = await service.parsing.run(work, deadline_s=self.left_s)
+        with _both_bounds():
+            if is_small(self._body, self._media_type, found):
+                checked = work()
+            else:
+                checked = await service.parsing.run(work, deadline_s=self.left_s)
         self._parsed = time.perf_counter()
         if not self._charged:  # an attempt that was stale has paid
             key_id = self._call.caller.key_id
@@ -130,6 +133,17 @@ class ReceivedRows:
                 self._call.context.rates.take(key_id, "rows", checked.rows)
             self._charged = True
         return checked
+
+
+@contextlib.contextmanager
+def _both_bounds() -> Iterator[None]:
+    """Let a refusal of too large a body name both bounds of a batch, bytes and rows: who splits it keeps to both."""
+    try:
+        yield
+    except BodyTooLargeError as error:
+        bounds = {"max_bytes": limits.BODY_INGEST_BYTES_MAX, "max_rows": limits.BATCH_ROWS_MAX}
+        error.extras = {**bounds, **error.extras}
+        raise
 
 
 def is_small(body: bytes, media_type: str, declaration: Declaration) -> bool:

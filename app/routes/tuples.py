@@ -42,7 +42,8 @@ class IngestAnswer(BaseModel):
 
 async def post_rows(call: Call) -> Response:
     """Store a batch: 200 when every later invocation shows it, 202 when it is only committed yet."""
-    app_version = txn_headers(call.header(TXN_APP), call.header(TXN_VERSION))
+    lines = call.request.headers.getlist
+    app_version = txn_headers(lines(TXN_APP), lines(TXN_VERSION))
     received = ReceivedRows(call, digested=app_version is not None)
     await received.receive()  # 404 before the body is read
 
@@ -68,17 +69,22 @@ async def post_rows(call: Call) -> Response:
     return json_answer(answer, status=200 if submitted.applied else 202, headers=headers)
 
 
-def txn_headers(app: str | None, version: str | None) -> tuple[str, int] | None:
+def txn_headers(apps: Sequence[str], versions: Sequence[str]) -> tuple[str, int] | None:
     """Return a producer's (app, version); None where the request has neither header.
 
+    Args:
+        apps: the values of TXN_APP, one for each line of it.
+        versions: the same of TXN_VERSION.
+
     Raises:
-        TxnHeadersError: one without the other, an app that is empty, too long or not printable, a
+        TxnHeadersError: one without the other, or several times, an app that is empty, too long or not printable, a
             version that is no integer from 0 to 2^53 - 1.
     """
-    if app is None and version is None:
+    if not apps and not versions:
         return None
-    if app is None or version is None:
-        raise TxnHeadersError(f"{TXN_APP} and {TXN_VERSION} come together.")
+    if len(apps) != 1 or len(versions) != 1:
+        raise TxnHeadersError(f"{TXN_APP} and {TXN_VERSION} come together, each of them once.")
+    (app,), (version,) = apps, versions
     if not is_app_name(app):
         raise TxnHeadersError(f"{TXN_APP} has {APP_FORM}.")
     if not _VERSION.fullmatch(version) or int(version) > limits.APP_VERSION_MAX:

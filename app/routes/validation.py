@@ -1,5 +1,6 @@
 """A query that is looked at and not registered; and how rows meet one, registered or not."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.http.keys import REGISTER
-from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
+from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.registration import SQL_PROBLEMS, Registration, prepare
 from psoup.app.wire.models.plans import describe_forecast, describe_plan
 from psoup.app.wire.models.queries import QueryBody, describe_definition
@@ -110,17 +111,16 @@ def _clause(registration: Registration) -> ClauseRecord:
     return ClauseRecord(ClauseId(0), clause.text, streams, registration.content.materialize)
 
 
-ENDPOINTS: Final[Sequence[Endpoint]] = (
-    Endpoint(
-        "POST",
-        "/v1/validate",
-        "validate_query",
-        "Look at a query without registering it",
-        validate_query,
-        {200: Shown("The query as it would be registered.", ValidationAnswer)},
-        REGISTER,
-        body=json_body(QueryBody),
-        problems=SQL_PROBLEMS,
-        rate="register",
-    ),
+_VALIDATE: Final = Endpoint(
+    "POST",
+    "/v1/validate",
+    "validate_query",
+    "Look at a query without registering it",
+    validate_query,
+    {200: Shown("The query as it would be registered.", ValidationAnswer)},
+    REGISTER,
+    body=json_body(QueryBody),
+    problems=SQL_PROBLEMS,
+    rate="register",
 )
+ENDPOINTS: Final[Sequence[Endpoint]] = (_VALIDATE, dataclasses.replace(_VALIDATE, method=QUERY))

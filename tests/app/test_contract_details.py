@@ -40,6 +40,24 @@ async def test_transfer_codings_other_than_chunked_are_refused(api: Api, coding)
     assert 200 == answer.status_code
 
 
+async def test_headers_of_several_lines_are_one_list(api: Api):
+    """A proxy may cut a list into lines (RFC 9110, 5.3): all of them count, and a producer's headers have one."""
+    await api.declare()
+    path = f"/v1/queries/{await api.register('SELECT px FROM trades')}/results"
+    accepted = await api.get(path, headers=[("Accept", "text/html"), ("Accept", "text/csv")])
+    assert "text/csv" in accepted.headers["content-type"]
+    known = [("If-None-Match", '"x"'), ("If-None-Match", (await api.get(path)).headers["etag"])]
+    assert 304 == (await api.get(path, headers=known)).status_code
+    rows = "/v1/streams/trades/rows"
+    for code, *lines in (
+        ("body-too-large", ("Content-Encoding", "gzip"), ("Content-Encoding", "gzip")),
+        ("txn-headers", ("Psoup-Txn-App", "a"), ("Psoup-Txn-App", "b"), ("Psoup-Txn-Version", "1")),
+        ("txn-headers", ("Psoup-Txn-App", "a"), *[("Psoup-Txn-Version", "1")] * 2),
+    ):
+        headers = [("Content-Type", "application/json"), *lines]
+        assert_problem(await api.send("POST", rows, content=b"[]", headers=headers), code)
+
+
 async def test_label_keys_with_a_colon_are_refused(api: Api):
     """`label=a:b:v` is key `a` and value `b:v`: a key that could not be found cannot be registered."""
     await api.declare()

@@ -114,12 +114,15 @@ async def test_bodies_of_unknown_encodings_are_unsupported(api: Api):
     ],
 )
 async def test_bodies_over_a_limit_are_too_large(api: Api, body, encoding):
-    """Bombs, two layers, bytes and rows over their limits are 413."""
+    """Bombs, two layers, bytes and rows over their limits are 413; who splits a batch is told both of its bounds."""
     await api.declare()
     problem = assert_problem(
-        await api.body(body, JSON, Content_Encoding=encoding), "body-too-large"
+        await api.body(body, JSON, Content_Encoding=encoding),
+        "body-too-large",
+        max_rows=limits.BATCH_ROWS_MAX,
     )
     assert problem["limit"]
+    assert problem["max_bytes"]
     assert 0 == await api.count()
     assert 200 == (await api.rows(row())).status_code
 
@@ -132,7 +135,10 @@ async def test_rows_of_one_batch_are_bounded(api: Api, media_type):
     body = head + line * limits.BATCH_ROWS_MAX
     for longer in (body + line, body + line.removesuffix(b"\n")):
         assert_problem(
-            await api.body(longer, media_type), "body-too-large", max_rows=limits.BATCH_ROWS_MAX
+            await api.body(longer, media_type),
+            "body-too-large",
+            max_rows=limits.BATCH_ROWS_MAX,
+            max_bytes=limits.BODY_INGEST_BYTES_MAX,
         )
     answer = await api.body(body, media_type)
     assert (200, limits.BATCH_ROWS_MAX) == (answer.status_code, answer.json()["accepted"])
@@ -209,18 +215,20 @@ async def test_urls_and_headers_over_their_limits_are_refused(api: Api):
     """Long URLs are 414; long, many or large headers are 431; at the limit they pass."""
     path = "/v1/streams?page="
     assert_problem(
-        await api.get(path + "x" * (limits.URL_BYTES_MAX - len(path) + 2)),
+        await api.get(path + "x" * (limits.URL_BYTES_MAX - len(path) + 1)),
         "url-too-long",
         limit=limits.URL_BYTES_MAX,
     )
+    fitting = path + "x" * (limits.URL_BYTES_MAX - len(path))
+    assert_problem(await api.get(fitting), "bad-page")
     for headers in (
         {"x": "y" * limits.HEADER_BYTES_MAX},
         {f"x{i}": "y" for i in range(limits.HEADERS_COUNT_MAX)},
         {f"x{i}": "y" * 6_000 for i in range(3)},
     ):
         assert_problem(await api.get("/healthz", headers=headers), "headers-too-large")
-    fitting = {"x": "y" * (limits.HEADER_BYTES_MAX - 5)}
-    assert 200 == (await api.get("/healthz", headers=fitting)).status_code
+    passing = {"x": "y" * (limits.HEADER_BYTES_MAX - 5)}
+    assert 200 == (await api.get("/healthz", headers=passing)).status_code
 
 
 @pytest.mark.services

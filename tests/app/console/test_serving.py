@@ -119,6 +119,7 @@ async def test_where_it_is_not_built_the_page_says_how(tmp_path, monkeypatch):
     assert 404 == answer.status_code
     assert "<code>make console</code>" in answer.text
     assert POLICY == answer.headers["content-security-policy"]
+    assert "no-store" == answer.headers["cache-control"]
 
 
 @pytest.mark.anyio

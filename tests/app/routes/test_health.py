@@ -6,6 +6,7 @@ import pytest
 
 from psoup.app.backend.contract import Phase
 from psoup.app.fold.loop import FoldLoop
+from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.engine import limits
 from tests.app.support import LOOKS_INSIDE, SETTINGS, Api, assert_problem, row, running
 
@@ -107,15 +108,16 @@ async def test_pages_of_named_origins_read_every_refusal():
                 assert shown == ("Request-Id" in exposed)
 
 
-async def test_pages_of_named_origins_may_ask_for_heads_with_a_key():
-    """HEAD is answered wherever GET is, for pages as well: with a key they ask whether they may."""
+async def test_pages_of_named_origins_may_send_what_the_contract_has():
+    """Each method of an endpoint, and HEAD, with a key and the headers that are read: browsers ask whether they may."""
     settings = dataclasses.replace(SETTINGS, cors_origins=("https://a.example",))
     asks = {
         "Origin": "https://a.example",
-        "Access-Control-Request-Method": "HEAD",
-        "Access-Control-Request-Headers": "authorization",
+        "Access-Control-Request-Headers": "authorization,content-encoding,content-type,if-match,if-none-match,"
+        "last-event-id,prefer,psoup-txn-app,psoup-txn-version",
     }
     async with running(settings) as api:
-        answer = await api.send("OPTIONS", "/v1/streams", headers=asks)
-    assert 200 == answer.status_code
-    assert "HEAD" in answer.headers["access-control-allow-methods"]
+        for method in {"HEAD"} | {endpoint.method for endpoint in ENDPOINTS}:
+            asked = {**asks, "Access-Control-Request-Method": method}
+            answer = await api.send("OPTIONS", "/v1/streams", headers=asked)
+            assert 200 == answer.status_code, (method, answer.text)

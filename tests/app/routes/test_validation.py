@@ -44,6 +44,8 @@ async def test_validation_says_what_a_registration_would(api: Api):
     await api.declare()
     await api.rows([row(i, sym="ACME" if i % 2 else "B", px=38.0 + i) for i in range(10)])
     found = await validated(api, SQL, name="dear", labels={"user": "42"}, materialize="partial")
+    asked = {"sql": SQL, "name": "dear", "labels": {"user": "42"}, "materialize": "partial"}
+    assert found == (await api.send("QUERY", "/v1/validate", json=asked)).json()
     registered = (await api.send("POST", "/v1/queries", json={"sql": SQL})).json()
     for member in ("canonical", "window", "columns", "delta", "warnings"):
         assert registered[member] == found[member], member
