@@ -117,11 +117,11 @@ def test_names_that_sql_reads_in_double_quotes_alone_are_noted(tmp_path):
     """Dots, blanks and signs; where there are none nothing is said."""
     path = tmp_path / "a.csv"
     path.write_text("PM2.5,Order ID,plain\n1,2,3\n")
-    (note,) = notes_on(DataFile(path, ReadOptions()).survey())
+    (note,) = notes_on(DataFile(path, ReadOptions()).survey(), time=None)
     assert note.endswith('double quotes: "PM2.5", "Order ID"')
     path.write_text("plain\n1\n")
-    assert () == notes_on(DataFile(path, ReadOptions()).survey())
+    assert () == notes_on(DataFile(path, ReadOptions()).survey(), time=None)
     path.write_text("Total (USD)\n1\nNA\n")
-    assert notes_on(DataFile(path, ReadOptions()).survey())[0].startswith(
+    assert notes_on(DataFile(path, ReadOptions()).survey(), time=None)[0].startswith(
         'NA is NULL in "Total (USD)" (1)'
     )
