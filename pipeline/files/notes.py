@@ -4,7 +4,6 @@ They say which words are read as NULL, in which format times are read, which uni
 empty texts stand beside NULL.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -19,7 +18,6 @@ from psoup.pipeline.files.columns.kinds import InferredColumn
 from psoup.pipeline.files.times.forms import ISO
 
 _NAMES_SHOWN: Final = 8
-_WORD: Final = re.compile(r"\w+")
 
 
 def notes_on(columns: Sequence[InferredColumn], *, time: str | None) -> tuple[str, ...]:
@@ -40,8 +38,8 @@ def notes_on(columns: Sequence[InferredColumn], *, time: str | None) -> tuple[st
 
 
 def _quoted(columns: Sequence[InferredColumn]) -> list[str]:
-    """Return a sentence about names with dots, blanks or signs, which SQL reads in double quotes alone."""
-    names = [sql_name(c.name) for c in columns if not _WORD.fullmatch(c.name)]
+    """Return a sentence about words of SQL, and names with signs, which SQL reads in double quotes alone."""
+    names = [quoted for c in columns if (quoted := sql_name(c.name)) != c.name]
     return [f"in SQL these names stand in double quotes: {_listed(names)}"] if names else []
 
 
