@@ -43,8 +43,8 @@ help: ## list what one can do here
 
 install: $(VENV)/.installed-core $(CONSOLE) ## create .venv with psoup in it
 
-demo: $(VENV)/.installed-core $(CONSOLE) ## start the service, feed it a building's sensors, watch standing queries
-	@$(BIN)/psoup demo
+demo: $(VENV)/.installed-core $(CONSOLE) ## start the service, feed it a building's sensors, watch standing queries until Ctrl-C
+	@$(BIN)/psoup demo --stay
 
 demo-spark: $(VENV)/.installed-spark ## files through Spark into psoup and back, compared with Spark SQL; needs no Java
 	@$(BIN)/psoup pipeline demo

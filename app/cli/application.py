@@ -237,7 +237,9 @@ def api(
 @exits
 def demo(
     *,
-    seconds: Annotated[float, typer.Option(help="After which it ends by itself.", min=1)] = 60.0,
+    seconds: Annotated[
+        float, typer.Option(help="After which it ends, or, with --stay, prints no more.", min=1)
+    ] = 60.0,
     data: Annotated[
         Path | None, _text("Keep the data here; default: a temporary folder, removed.")
     ] = None,
@@ -247,7 +249,7 @@ def demo(
         str | None, _text("Feed and ask the service there; default: one of its own.")
     ] = None,
     stay: Annotated[
-        bool, typer.Option("--stay", help="Keep its own service afterwards, until Ctrl-C.")
+        bool, typer.Option("--stay", help="Let sensors and service go on until Ctrl-C.")
     ] = False,
 ) -> None:
     """Start a service, feed it a building's sensors, and watch standing queries."""

@@ -155,9 +155,14 @@ def _key(line: bytes, place: str) -> tuple[bytes, Caller]:
         ) from error
     known = set(SCOPES)
     wrong = [s for s in scopes if s not in known and not s.startswith(f"{INGEST}:")]
-    if len(digest) != len(_NOBODY) or wrong or len(key_id) > limits.QUERY_NAME_LENGTH_MAX:
+    if wrong:
         raise SettingError(
-            f"{place} is not a key: sha256 has 64 hex digits, scopes are {', '.join(SCOPES)},"
+            f"{place} has the scope {sorted(wrong)[0]!r}: expected one of {', '.join(SCOPES)},"
             f" {INGEST}:<stream> and {INGEST}:*."
+        )
+    if len(digest) != len(_NOBODY) or len(key_id) > limits.QUERY_NAME_LENGTH_MAX:
+        raise SettingError(
+            f"{place} is not a key: sha256 has 64 hex digits, an id at most"
+            f" {limits.QUERY_NAME_LENGTH_MAX} characters."
         )
     return digest, Caller(key_id, scopes)

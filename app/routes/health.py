@@ -239,6 +239,7 @@ def _status(call: Call) -> dict[str, object]:
     statistics, reasons = service.statistics(), service.reasons()
     figures, inventory = statistics.figures, service.inventoried()
     cut, streams, head = inventory.cut, inventory.streams, service.head()
+    renewals = service.renewals.statistics()
     return {
         "version": version("psoup"),
         "ready": not reasons,
@@ -275,6 +276,8 @@ def _status(call: Call) -> dict[str, object]:
             "appends_refused": statistics.submission.refused,
             "commits_unknown": statistics.submission.unknown,
             "store_retries": figures.retries,
+            "renewals": renewals.renewed,
+            "renewals_refused": renewals.refused,
         },
     }
 

@@ -1,6 +1,6 @@
 /** The editor of SQL, on CodeMirror: colours, completion, and what is wrong written under its place. */
 
-import { acceptCompletion, autocompletion, closeBrackets, completionKeymap, type CompletionContext } from "@codemirror/autocomplete";
+import { acceptCompletion, autocompletion, closeBrackets, closeCompletion, completionKeymap, type CompletionContext } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { EditorState, Prec, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, ViewPlugin, type ViewUpdate, WidgetType, keymap, placeholder } from "@codemirror/view";
@@ -167,7 +167,7 @@ function complete(known: () => readonly Known[]) {
 export function edit(parent: HTMLElement, listener: Listener): Editor {
   const root = parent.shadowRoot ?? parent.attachShadow({ mode: "open" });
   const own = keymap.of([
-    { key: "Mod-Enter", run: () => true }, // the page runs the query
+    { key: "Mod-Enter", run: (view) => closeCompletion(view) || true }, // the page runs the query
     { key: "Tab", run: acceptCompletion },
   ]);
   const state = EditorState.create({

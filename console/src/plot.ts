@@ -27,6 +27,9 @@ const TIMES: uPlot.Axis.Values = [
   [0.001, "{ss}.{fff}", "\n{YYYY}-{MM}-{DD} {HH}:{mm}", null, null, null, "\n{HH}:{mm}", null, 1],
 ];
 
+/** Distances of two lines of the grid where all values are whole: there is no half of a row. */
+const WHOLE = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+
 /** Draw lines into `host`, as wide as it is, until closed. */
 export function draw(host: HTMLElement, lines: Lines): Plot {
   let held = lines;
@@ -77,7 +80,7 @@ function make(host: HTMLElement, lines: Lines): uPlot {
       scales: { y: { range: (_, least, most) => roomy(least, most) } },
       axes: [
         { ...axis, font, space: 76, values: TIMES },
-        { ...axis, font, size: 58 },
+        { ...axis, font, size: 58, ...(isWhole(lines) ? { incrs: WHOLE } : {}) },
       ],
       series: [
         { label: "at", value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" },
@@ -93,6 +96,10 @@ function make(host: HTMLElement, lines: Lines): uPlot {
     data(lines),
     host,
   );
+}
+
+function isWhole({ ys }: Lines): boolean {
+  return ys.every((line) => line.every((value) => value === null || Number.isInteger(value)));
 }
 
 /** A scale with some room; flat lines get one as well. */

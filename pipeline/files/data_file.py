@@ -17,14 +17,13 @@ from psoup.pipeline.files.columns.kinds import InferredColumn
 from psoup.pipeline.files.columns.readings import Reading, given_reading
 from psoup.pipeline.files.notes import ambiguity
 from psoup.pipeline.files.opening import ByteCount, digest_of, format_of, refuse_binary
-from psoup.pipeline.files.options import EpochUnit, FileFormat, ReadOptions
+from psoup.pipeline.files.options import FileFormat, ReadOptions
 from psoup.pipeline.files.readers.csv_rows import CsvRows
 from psoup.pipeline.files.readers.geojson import format_of_json
 from psoup.pipeline.files.readers.json_rows import JsonRows
 from psoup.pipeline.files.readers.parquet_rows import ParquetRows
 from psoup.pipeline.files.readers.zeek import zeek_options
 from psoup.pipeline.files.sorting import sorted_by
-from psoup.pipeline.files.times.forms import Epoch
 
 _EVERY_ROW: Final = (
     "Each row needs its time: name a column, or columns to join, in which none is missing."
@@ -214,12 +213,6 @@ class DataFile:
                 raise ValueError(msg)
             batches = sorted_by(batches, self.options.time, rows=rows)
         return _recut(batches, rows)
-
-    def epoch_of(self, column: str) -> EpochUnit | None:
-        """Return what the numbers of a column count that `batches` reads as times; None: it is read otherwise."""
-        surveyed = next((c.reading for c in self._surveyed if c.name == column), None)
-        form = (surveyed or given_reading(self.options, column)).form
-        return form.unit if isinstance(form, Epoch) else None
 
     def line_of(self, row: int) -> int | None:
         """Return the line of row `row`, counted from 0 in the file's order."""

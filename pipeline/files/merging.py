@@ -1,13 +1,15 @@
 """Merges the columns of several files: each gets the narrowest type that holds its values in all files."""
 
 import dataclasses
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
 from psoup.engine.tuples.schema import ColumnType
 from psoup.pipeline.errors import DataFileError
+from psoup.pipeline.files.columns.counted_times import CountedTimes
 from psoup.pipeline.files.columns.decisions import read_as, written_as
 from psoup.pipeline.files.columns.kinds import TYPES, InferredColumn, Kind, widened
 from psoup.pipeline.files.data_file import DataFile
@@ -113,7 +115,15 @@ def _column(name: str, surveys: Sequence[Survey]) -> InferredColumn:
         witness=witness,
         markers=dict(markers),
         warning=_warning(kind, telling),
+        empty_texts=any(column.empty_texts for _, _, column in found),
+        counted=_counted([column.counted for _, _, column in found]),
     )
+
+
+def _counted(parts: Iterable[CountedTimes | None]) -> CountedTimes | None:
+    """Return the times of a column in all files that write them as numbers; None: no file does."""
+    some = [part for part in parts if part is not None]
+    return functools.reduce(CountedTimes.joined, some) if some else None
 
 
 def _type(columns: Sequence[InferredColumn]) -> ColumnType:

@@ -29,7 +29,6 @@ from psoup.pipeline.files.data_file import DataFile
 from psoup.pipeline.files.merging import agree_on_dates, check_headers, merge_columns, shared_notes
 from psoup.pipeline.files.notes import notes_on
 from psoup.pipeline.files.options import BATCH_ROWS_DEFAULT, ReadOptions
-from psoup.pipeline.load.first_rows import notes_on_first_rows
 from psoup.pipeline.load.sources import Source
 from psoup.pipeline.load.time_column import (
     check_time,
@@ -197,7 +196,6 @@ def plan_load(
     for source, data, own_columns in surveys:
         with source.shown():
             data.settle(own_columns, types)
-    first_rows = notes_on_first_rows([data for _, data in opened], columns, time=time)
     loaded, copies = _identify(opened, request, progress)
     return LoadPlan(
         request=request,
@@ -208,8 +206,7 @@ def plan_load(
         inferred=inferred if declared is None else (),
         notes=(
             *shared_notes([(s.name, data) for s, data in opened]),
-            *notes_on(inferred),
-            *first_rows,
+            *notes_on(inferred, time=time),
         ),
         existing=existing,
         replaces=request.replace and existing is not None,

@@ -13,6 +13,9 @@ URI: Final = "psoup://queries/{id}"
 Columns = dict[str, str]
 Rows = list[list[Any]]
 _COLUMNS: Final = "Type by column."
+_TTL: Final = (
+    "It is removed by itself when nobody has asked for so long; without it, it stands for ever."
+)
 
 
 class Fitted(BaseModel):
@@ -78,6 +81,10 @@ class QueryAnswer(SqlDescribed):
     )
     suspended: dict[str, Any] | None = None
     plan: dict[str, Any] | None = None
+    ttl: str | None = Field(default=None, description=_TTL)
+    expires_at: str | None = Field(
+        default=None, description="When that is, unless it is asked for before."
+    )
 
 
 class QueryListed(BaseModel):
@@ -89,6 +96,7 @@ class QueryListed(BaseModel):
     name: str | None = None
     labels: dict[str, str] = {}
     state: str = "live"
+    ttl: str | None = Field(default=None, description=_TTL)
     sql: str = Field(validation_alias="canonical")
 
 

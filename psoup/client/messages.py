@@ -114,11 +114,13 @@ class Unreached:
         reason: what went wrong.
         connected: whether the request may have been carried out nevertheless.
         silent: whether the service said nothing for too long.
+        hint: what to do about the reason, if that is known.
     """
 
     reason: str
     connected: bool
     silent: bool = False
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

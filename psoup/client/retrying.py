@@ -157,7 +157,7 @@ def unreachable(
 ) -> ServiceUnreachableError:
     """Return the error of a request without an answer, in sentences."""
     if not outcome.connected:
-        hint = "Is `psoup serve` running there?"
+        hint = outcome.hint or "Is `psoup serve` running there?"
     else:
         hint = "" if repeatable else "It is not known whether the request was carried out."
     return ServiceUnreachableError(

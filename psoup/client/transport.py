@@ -1,5 +1,6 @@
 """What both connections share: the settings of HTTP, a request as it is sent, an answer as it came."""
 
+import re
 import ssl
 from typing import Any, Final
 
@@ -11,6 +12,29 @@ from psoup.client.messages import Answer, Request, Unreached
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 90.0
 """Longer than any deadline of the service, which therefore answers first, with a reason."""
+
+_NUMBER: Final = re.compile(r"^\[Errno -?\d+\] ")
+_REASONS: Final = tuple(
+    (re.compile(pattern), reason, hint)
+    for pattern, reason, hint in (
+        (
+            r"Name or service not known|nodename nor servname|name resolution|No address associated",
+            "no host of this name is known",
+            "Is the address right?",
+        ),
+        (
+            r"WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE",
+            "what listens there does not speak TLS",
+            "Write http:// in place of https://.",
+        ),
+        (
+            r"CERTIFICATE_VERIFY_FAILED\W*certificate verify failed: (.*?)\W*(?:\(_ssl.*)?$",
+            r"its certificate is not trusted: \1",
+            "SSL_CERT_FILE names a file of certificates to trust.",
+        ),
+    )
+)
+"""Reasons of the system or of TLS: as they are written, in plain words, and what to do."""
 
 
 def settings(url: str, token: str | None) -> dict[str, Any]:
@@ -61,8 +85,12 @@ def answer_of(came: httpx2.Response, content: bytes) -> Answer:
 def unreached(error: httpx2.RequestError) -> Unreached:
     """Return why there is no answer."""
     connected = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-    reason = str(error).rstrip(".") or type(error).__name__
-    return Unreached(reason, connected, silent=isinstance(error, httpx2.ReadTimeout))
+    given = _NUMBER.sub("", str(error)).rstrip(".") or type(error).__name__
+    silent = isinstance(error, httpx2.ReadTimeout)
+    for pattern, reason, hint in _REASONS:
+        if match := pattern.search(given):
+            return Unreached(match.expand(reason), connected, silent=silent, hint=hint)
+    return Unreached(given, connected, silent=silent)
 
 
 def _certificates(url: str) -> ssl.SSLContext | bool:

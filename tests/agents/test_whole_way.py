@@ -66,6 +66,9 @@ async def test_agent_goes_its_whole_way(request, served, kind, transport, mode):
         handle = query["id"]
         again = await done(agent, "register", sql=sql, params={"min": 40}, name=f"dear {stream}")
         assert handle == again["id"]
+        assert ("7d", True) == (query["ttl"], again["expires_at"] > "2026")
+        listed = (await done(agent, "describe"))["queries"]
+        assert ["7d"] == [one["ttl"] for one in listed if one["id"] == handle]
         first = await done(agent, "changes", query=handle)
         assert (True, [["ACME", 41.5]]) == (first["reset"], [row[2:] for row in first["rows"]])
 

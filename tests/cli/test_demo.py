@@ -22,6 +22,7 @@ from psoup.app.cli.demo.run import program
 from psoup.app.cli.demo.screen import FOCUS_S, Frame, Late, Shown, screen, tables
 from psoup.engine.limits import SECOND_US
 from tests.children import child
+from tests.patience import wait_until
 from tests.terminals import terminal
 
 START_US = 1_795_255_200 * SECOND_US
@@ -188,17 +189,25 @@ def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
 
 @pytest.mark.service
 def test_demo_that_stays_serves_until_it_is_interrupted(tmp_path):
-    """After its seconds the service goes on with its queries, and says where; Ctrl-C ends it as ever."""
+    """After its seconds the sensors go on, and the service with its queries, and says where; Ctrl-C ends it as ever."""
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [*COMMAND, "1", "--stay"]
     with child(command, stdout=subprocess.PIPE, text=True, env=environment) as demo:
         assert demo.stdout is not None
         line = ""
-        while "goes on at" not in line:
+        while "in a browser" not in line:
             line = demo.stdout.readline()
-        (url,) = re.findall(r"goes on at (\S+) until Ctrl-C", line)
+        (url,) = re.findall(r"(http://\S+)/console\S+  in a browser", line)
         answer = httpx2.get(url + "/v1/queries", trust_env=False)
         assert QUERIES - 1 == len(answer.json()["queries"])
+        stream = httpx2.get(f"{url}/v1/streams/readings", trust_env=False).json()
+        wait_until(
+            lambda: (
+                stream["newest"]
+                < httpx2.get(f"{url}/v1/streams/readings", trust_env=False).json()["newest"]
+            ),
+            "the sensors go on",
+        )
         demo.send_signal(signal.SIGINT)
         demo.stdout.read()
         assert 0 == demo.wait()

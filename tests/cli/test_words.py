@@ -8,7 +8,7 @@ from psoup.app.cli.terminal.problems import problem
 from psoup.client.errors import ProblemRequest, ServiceProblem
 from tests.cli.test_terminal import shown
 
-HTTP = ("/v1/", "GET ", "PUT ", "pointer", "extras", '"unit"', "`newest`", "?now")
+HTTP = ("/v1/", "GET ", "PUT ", "pointer", "extras", '"unit"', "`newest`", "?now", "params", "/ttl")
 """What only a client of HTTP knows."""
 
 REFUSED = [
@@ -23,6 +23,12 @@ REFUSED = [
     (("declare", "t", "--column", "n:int64", "--clock", "high-water"), "--clock high-water: "),
     (("declare", "t", "--column", "n:int64", "--time", "n"), "--time n: the time column has to be"),
     (("declare", "shipments", "--column", "n:int64"), "psoup drop shipments"),
+    (("register", "SELECT n FROM shipments", "--ttl", "7 moons"), "--ttl 7 moons: expected"),
+    (("query", "SELECT n FROM shipments WHERE n > :least"), "Pass one by --param least=40"),
+    (
+        ("query", "SELECT n FROM shipments WHERE n > :least", "--param", "leest=4"),
+        "Did you mean the leest of --param?",
+    ),
 ]
 
 

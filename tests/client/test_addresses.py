@@ -6,6 +6,8 @@ import pytest
 from psoup.client.address import is_same_origin
 from psoup.client.calls import PsoupClient
 from psoup.client.errors import AddressError, ServiceUnreachableError
+from psoup.client.retrying import unreachable
+from psoup.client.transport import unreached
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,30 @@ def test_unreachable_service_is_said_in_sentences_with_one_stop():
     ):
         service.status()
     assert "does not answer: It is refused. Is `psoup serve` running there?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("[Errno 111] Connection refused", "Connection refused. Is `psoup serve` running there?"),
+        (
+            "[Errno -2] Name or service not known",
+            "no host of this name is known. Is the address right?",
+        ),
+        (
+            "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)",
+            "what listens there does not speak TLS. Write http:// in place of https://.",
+        ),
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)",
+            "its certificate is not trusted: self-signed certificate. SSL_CERT_FILE names a file of certificates to trust.",
+        ),
+    ],
+)
+def test_unreachable_service_is_said_without_the_words_of_the_system(given, said):
+    """No number of an error, no line of a library; the hint fits the reason."""
+    outcome = unreached(httpx2.ConnectError(given))
+    assert str(unreachable("http://h", outcome)).endswith(f"does not answer: {said}")
 
 
 def test_url_with_a_password_is_refused_and_not_shown():

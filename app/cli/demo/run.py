@@ -1,15 +1,15 @@
 """`psoup demo`: a service, a building's sensors, and standing queries whose answers move.
 
 Starts `psoup serve` with its embedded store as a child, feeds it, invokes, and stops it again, after some seconds or
-when told to; the addresses it shows are good until then. Nothing is left running; nothing is left on disk unless asked
-for. Or it feeds and asks a service that is there already, and leaves it running.
+when told to. Where it is to stay, the sensors go on sending until then. The addresses it shows are good until then.
+Nothing is left running; nothing is left on disk unless asked for. Or it feeds and asks a service that is there already,
+and leaves it running.
 """
 
 import os
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections import deque
 from contextlib import ExitStack
@@ -80,6 +80,10 @@ class Demo:
             seconds=seconds,
         )
 
+    def go_on(self) -> None:
+        """Feed what has arrived since the last turn."""
+        self._feed(self._clock.now_us())
+
     def leave(self) -> None:
         """Remove the demo's queries: with --data the service's folder is kept."""
         for _, described in self._standing:
@@ -127,8 +131,8 @@ def run(
 ) -> None:
     """Run the demo for so many seconds, or until interrupted; print to standard output.
 
-    With `url` it is the service there that is fed and asked, else one over `data` at `port`; that one goes on
-    afterwards, until interrupted, where it is to `stay`.
+    With `url` it is the service there that is fed and asked, else one over `data` at `port`. Where it is to `stay`, the
+    sensors go on afterwards, and a service of its own, until interrupted.
 
     Raises:
         ServiceUnreachableError: the service did not start.
@@ -146,7 +150,7 @@ def run(
                     at = stack.enter_context(own)
             else:
                 at = url
-            lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it"
+            lives = "until Ctrl-C" if stay else f"for {seconds:.0f} s; --stay keeps it going"
             with console.status("sending the readings of five minutes"):
                 service = stack.enter_context(PsoupClient(at))
                 demo = Demo(service, seed=seed, clock=SystemClock())
@@ -155,8 +159,8 @@ def run(
             console.print(f"psoup at {at}{'' if url else f', {lives}'}")
             console.print(f"API docs at {at}/docs")
             _watch(console, demo, seconds)
-            if stay and url is None:
-                _stay(console, at)
+            if stay:
+                _stay(console, demo, at)
         except KeyboardInterrupt:
             console.print("stopping", style=QUIET)
     if url is None:
@@ -178,7 +182,7 @@ def program() -> str:
 def _next_steps(psoup: str) -> str:
     """Return what a newcomer may do once the demo is over."""
     steps = (
-        ("demo --stay", "the same, and the service goes on: register a query of your own"),
+        ("demo --stay", "the same until Ctrl-C: register a query of your own"),
         ("serve", "a service of your own; its data lie in ./psoup-data"),
         ("load FILE.csv --stream NAME", "while it runs: your own data in it"),
         ('query "SELECT * FROM NAME"', "then a first query over them"),
@@ -188,12 +192,17 @@ def _next_steps(psoup: str) -> str:
     return "\n".join(["\nnow try this", *lines, "The tutorial takes ten minutes: docs/tutorial.md"])
 
 
-def _stay(console: Console, url: str) -> None:
-    """Leave the service as it is until interrupted."""
-    console.print(f"the demo is over; the service goes on at {url} until Ctrl-C. Look at it with")
+def _stay(console: Console, demo: Demo, url: str) -> None:
+    """Let the sensors go on until interrupted."""
+    console.print(
+        "no more answers are printed; the sensors and the service go on until Ctrl-C. Look at them with"
+    )
+    console.print(f"    {demo.console}  in a browser", soft_wrap=True)
     for words in ("queries", "status"):
         console.print(f"    {program()} {words} --url {url}")
-    threading.Event().wait()
+    while True:
+        time.sleep(TURN_S)
+        demo.go_on()
 
 
 def _watch(console: Console, demo: Demo, seconds: float) -> None:

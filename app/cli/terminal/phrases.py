@@ -17,6 +17,11 @@ _PHRASES: Final = tuple(
         (r"GET /v1/queries", "psoup queries"),
         (r"limit= of an invocation", "--limit"),
         (r"count=only, ", ""),
+        (
+            r'Give one in params, beside sql: "params": \{"(\w+)": 40\}',
+            r"Pass one by --param \1=40",
+        ),
+        (r"\bof params\b", "of --param"),
         (r'"(materialize|unit|clock|future)": "([\w-]+)"', r"--\1 \2"),
     )
 )

@@ -119,6 +119,8 @@ def _option(found: ServiceProblem, pointer: str) -> str:
         name = pointer.removeprefix("?")
         return f"--{name} {found.request.parameters.get(name, '')}".rstrip()
     first, *deeper = pointer.strip("/").split("/")
+    if first == "params" and deeper:
+        return f"--param {deeper[0]}"
     if first not in _OPTIONS or len(deeper) > (first == "retention"):
         return pointer
     value: object = found.request.members.get(first)
@@ -128,7 +130,7 @@ def _option(found: ServiceProblem, pointer: str) -> str:
     return option if value is None else f"{option} {value}"
 
 
-_OPTIONS: Final = frozenset({"time", "clock", "future", "retention", "name", "materialize"})
+_OPTIONS: Final = frozenset({"time", "clock", "future", "retention", "name", "materialize", "ttl"})
 """Members of bodies that are options of the same name."""
 
 

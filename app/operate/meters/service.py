@@ -7,6 +7,7 @@ from typing import Final
 from psoup.app.admission.slots import SlotStatistics
 from psoup.app.admission.traffic import TrafficStatistics
 from psoup.app.backend.partials_ahead import AheadStatistics
+from psoup.app.backend.renewals import RenewalStatistics
 from psoup.app.backend.service import Service
 from psoup.app.backend.submission import SubmissionStatistics
 from psoup.app.http.front import Front
@@ -54,6 +55,7 @@ class ProcessReading:
         tuples_cache: of an API worker; None = the engine is in this process.
         partials: aggregates of whole chunks that are kept between invocations.
         ahead: who makes some of them before anybody asks.
+        renewals: of queries with a time to live that were used.
     """
 
     submission: SubmissionStatistics
@@ -66,6 +68,7 @@ class ProcessReading:
     tuples_cache: CachedTuplesStatistics | None
     partials: PartialStatistics
     ahead: AheadStatistics
+    renewals: RenewalStatistics
 
 
 def read_service(service: Service) -> ServiceReading:
@@ -104,6 +107,7 @@ def read_process(
         tuples_cache=service.backend.tuples_cache(),
         partials=service.invocations.partials.statistics(),
         ahead=service.ahead.statistics(),
+        renewals=service.renewals.statistics(),
     )
 
 
@@ -226,6 +230,21 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
         "partials_ahead_refused",
         "Conditions and groupings for whose partials there is no room.",
         lambda one: one.ahead.refused,
+    ),
+    gauge(
+        "renewals_due",
+        "Used queries with a time to live that are to be renewed.",
+        lambda one: one.renewals.due,
+    ),
+    counter(
+        "renewals",
+        "Queries whose time to live began anew because they were used.",
+        lambda one: one.renewals.renewed,
+    ),
+    counter(
+        "renewals_refused",
+        "Renewals that the log did not take; most are tried again.",
+        lambda one: one.renewals.refused,
     ),
     counter(
         "partials_chunks",

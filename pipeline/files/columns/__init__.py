@@ -3,6 +3,7 @@
 Read it in this order:
 
 - `readings`: how the values of a column are read;
+- `counted_times`: times that are written as numbers;
 - `kinds`, `text_kinds`: the type that holds every value, and the kinds of texts;
 - `markers`: words for NULL, such as NA;
 - `decisions`: how a column is read, given its survey;

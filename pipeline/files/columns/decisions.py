@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.columns.counted_times import CountedTimes
 from psoup.pipeline.files.columns.kinds import KINDS, TYPES, ColumnSurvey, InferredColumn, Kind
 from psoup.pipeline.files.columns.readings import Reading, given_form, given_reading
 from psoup.pipeline.files.options import ReadOptions
@@ -24,6 +25,14 @@ def wanted_types(options: ReadOptions, declared: Mapping[str, ColumnType]) -> di
     if options.time is not None:
         wanted[options.time] = ColumnType.TIMESTAMP
     return {**wanted, **declared}
+
+
+def begun_survey(name: str, options: ReadOptions, wanted: ColumnType | None) -> ColumnSurvey:
+    """Return the survey of a column before its first value; `wanted` is its type, None: the inferred one."""
+    form = given_reading(options, name).form
+    if wanted is ColumnType.TIMESTAMP and isinstance(form, Epoch):
+        return ColumnSurvey(name, counted=CountedTimes(form.unit))
+    return ColumnSurvey(name)
 
 
 def decide_column(
@@ -46,6 +55,7 @@ def decide_column(
         elif survey.kind is Kind.INT and forms == (COMPACT,):
             kind = ColumnType.TIMESTAMP
     reading = Reading(forms[0], options.decimal_comma)
+    counted = survey.counted if isinstance(forms[0], Epoch) else None
     return InferredColumn(
         survey.name,
         kind,
@@ -58,8 +68,11 @@ def decide_column(
         reading=reading,
         sample="" if _is_given(options, survey.name, forms[0]) else survey.sample,
         warning=_warning(survey, kind, ambiguous) if wanted is None else "",
-        misfits=kind is ColumnType.TIMESTAMP and _misfits(survey, forms[0]),
+        misfits=kind is ColumnType.TIMESTAMP
+        and (_misfits(survey, forms[0]) or (counted is not None and counted.misfits)),
         ambiguous=ambiguous,
+        empty_texts=survey.empty_texts,
+        counted=counted,
     )
 
 

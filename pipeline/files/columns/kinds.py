@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from psoup.engine.limits import FLOAT64_EXACT_INT_MAX
 from psoup.engine.tuples.schema import ColumnType
+from psoup.pipeline.files.columns.counted_times import CountedTimes
 from psoup.pipeline.files.columns.readings import Reading
 from psoup.pipeline.files.times.forms import TimeForm
 
@@ -79,6 +83,10 @@ class InferredColumn:
     """Whether a timestamp column has values that are no times; reading the file finds them."""
     ambiguous: tuple[TimeForm, ...] = ()
     """The formats of its times, if several are possible."""
+    empty_texts: bool = False
+    """Whether a value is the empty text, which is a value of a text column and NULL in others."""
+    counted: CountedTimes | None = None
+    """Its times, if the file writes them as numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,10 @@ class ColumnSurvey:
     """The value that made the column text."""
     witness_at: int | None = None
     """Position of the witness, in the reader's unit."""
+    empty_texts: bool = False
+    """Whether a value so far is the empty text."""
+    counted: CountedTimes | None = None
+    """The values so far, if numbers are to be read as times."""
 
     def outcome(self, profile: ValueProfile) -> Kind:
         """Return the kind of the column with values of this profile."""
@@ -147,6 +159,15 @@ class ColumnSurvey:
         self.forms = forms
         if len(witness) > len(self.sample):
             self.sample = witness
+
+    def look_for_empty(self, texts: pa.Array) -> None:
+        """Note whether one of these texts, as the file has them, is empty."""
+        self.empty_texts = self.empty_texts or bool(pc.any(pc.equal(texts, "")).as_py())
+
+    def count_times(self, values: pa.Array) -> None:
+        """Add numbers, or texts, to the times of the column, if numbers are times in it."""
+        if self.counted is not None and self.kind is not Kind.TEXT:
+            self.counted = self.counted.plus(values)
 
     def _common(self, profile: ValueProfile) -> tuple[TimeForm, ...]:
         """Return the formats that read the values so far and those of this profile."""

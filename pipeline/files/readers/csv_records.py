@@ -33,7 +33,7 @@ def whole_records(
         file: the name that errors show.
 
     Raises:
-        DataFileError: a record is longer; says at which line it begins.
+        DataFileError: a record is longer, or its quote never closes; says at which line it begins.
 
     Cost: O(bytes).
     """
@@ -59,6 +59,13 @@ def whole_records(
         if block:
             yield _without_comments(block, each) if begins and begins in block else block
     if rest and not (begins and rest.startswith(begins)):
+        if records.fullmatch(rest + b"\n") is None:
+            raise DataFileError(
+                "a quote opens in this record and never closes",
+                file=file,
+                line=line,
+                hint="Close it, or double it where it is meant as a quote; where the file was cut off, fetch it again.",
+            )
         yield rest
 
 

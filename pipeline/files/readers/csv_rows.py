@@ -17,10 +17,10 @@ from psoup.engine.tuples.arrow import ARROW_TYPES
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import DataFileError
 from psoup.pipeline.files.columns import casting
-from psoup.pipeline.files.columns.decisions import decide_column
+from psoup.pipeline.files.columns.decisions import begun_survey, decide_column
 from psoup.pipeline.files.columns.hints import misfit_hint
 from psoup.pipeline.files.columns.joined_time import JoinedTime
-from psoup.pipeline.files.columns.kinds import ColumnSurvey, InferredColumn, Kind
+from psoup.pipeline.files.columns.kinds import InferredColumn, Kind
 from psoup.pipeline.files.columns.markers import count_markers
 from psoup.pipeline.files.columns.readings import Reading
 from psoup.pipeline.files.columns.text_kinds import profiler_for
@@ -63,7 +63,7 @@ class CsvRows:
 
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
         """Read the whole file; return how every column is read. `wanted` types are fixed."""
-        surveys = [ColumnSurvey(name) for name in self.names]
+        surveys = [begun_survey(name, self._options, wanted.get(name)) for name in self.names]
         profilers = {name: profiler_for(self._options, name) for name in self.names}
         row = 0
         for block in self._blocks():
@@ -71,12 +71,15 @@ class CsvRows:
             for survey, array in zip(surveys, block.columns, strict=True):
                 survey.nulls += array.null_count
                 kind = wanted.get(survey.name)
+                if kind is None or kind is ColumnType.STRING:
+                    survey.look_for_empty(array)
                 if kind is ColumnType.STRING or (kind is None and survey.kind is Kind.TEXT):
                     count_markers(array, survey.markers)
                     continue
                 texts = count_markers(casting.trimmed_or_null(array), survey.markers)
                 if kind is None or kind is ColumnType.TIMESTAMP:
                     profilers[survey.name].fold(survey, texts, places)
+                    survey.count_times(texts)
             row += block.num_rows
         self.total = row
         lines = self._lines_of({s.witness_at for s in surveys if s.witness_at is not None})

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from psoup.engine.tuples.schema import ColumnType
-from psoup.pipeline.files.columns.decisions import decide_column
+from psoup.pipeline.files.columns.decisions import begun_survey, decide_column
 from psoup.pipeline.files.columns.joined_time import JoinedTime
 from psoup.pipeline.files.columns.kinds import ColumnSurvey, InferredColumn, Kind
 from psoup.pipeline.files.columns.markers import count_markers
@@ -59,7 +59,8 @@ class JsonSurvey:
                 continue
             survey = self.surveys.get(name)
             if survey is None:
-                survey = self.surveys[name] = ColumnSurvey(name)
+                survey = begun_survey(name, self._options, self._wanted.get(name))
+                self.surveys[name] = survey
             if value is not None and not (isinstance(value, str) and value in self._nulls):
                 self._present[name] = self._present.get(name, 0) + 1
                 self._fold(survey, value, line)
@@ -119,14 +120,19 @@ class JsonSurvey:
         name = survey.name
         looked_at = self._wanted.get(name, ColumnType.TIMESTAMP) is ColumnType.TIMESTAMP
         if run.kind is str:
-            texts = count_markers(pa.array(run.values, pa.string()), survey.markers)
+            given = pa.array(run.values, pa.string())
+            survey.look_for_empty(given)
+            texts = count_markers(given, survey.markers)
             if looked_at:
                 profiler_for(self._options, name, (Kind.TIMESTAMP,)).fold(survey, texts, run.lines)
+                survey.count_times(texts)
             return
         if run.kind is list:
             self._arrays.add(name)
         if looked_at:
             fold_values(survey, run.values, run.lines)
+            if run.kind in (int, float):
+                survey.count_times(pa.array(run.values))
 
     def _merge_mixed(self, flattener: Flattener) -> None:
         """Keep an object's columns; or, if it is no object in other rows, one column of text instead."""
@@ -136,5 +142,6 @@ class JsonSurvey:
             if above & mixed or (name in flattener.objects and name not in mixed):
                 del self.surveys[name]
         for name in mixed & self.surveys.keys():
-            self.surveys[name] = ColumnSurvey(name, Kind.TEXT)
+            empty_texts = self.surveys[name].empty_texts
+            self.surveys[name] = ColumnSurvey(name, Kind.TEXT, empty_texts=empty_texts)
             self._present[name] += flattener.objects[name]

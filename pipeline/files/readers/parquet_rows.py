@@ -17,7 +17,7 @@ from psoup.engine.tuples.arrow import ARROW_TYPES
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType
 from psoup.pipeline.errors import DataFileError
 from psoup.pipeline.files.columns import casting
-from psoup.pipeline.files.columns.decisions import decide_column
+from psoup.pipeline.files.columns.decisions import begun_survey, decide_column
 from psoup.pipeline.files.columns.joined_time import JoinedTime
 from psoup.pipeline.files.columns.kinds import KINDS, ColumnSurvey, InferredColumn, Kind
 from psoup.pipeline.files.columns.markers import count_markers
@@ -51,27 +51,66 @@ class ParquetRows:
         self._types = {
             field.name: self._type_of(field) for field in schema if field.name not in options.skip
         }
+        self._numbers = frozenset(field.name for field in schema if _is_number(field.type))
         self.names = tuple(self._types)
         if self._joined is not None:
             self.names = (self._joined.name, *self.names)
 
     def survey(self, wanted: Mapping[str, ColumnType]) -> tuple[InferredColumn, ...]:
-        """Return the columns with the file's types. Text columns with another wanted type are surveyed."""
+        """Return the columns with the file's types. Values are looked at where texts or numbers are to be read.
+
+        Text columns with another wanted type are surveyed; text that stays text is searched for empty texts, and
+        numbers that are to be times are counted. Cost: reads these columns.
+        """
         found = []
+        counted = self._counted(wanted)
         for name in self.names:
             own = self._types.get(name, ColumnType.STRING)
             kind = wanted.get(name, own)
             if own is ColumnType.STRING and kind is not own:
                 found.append(self._surveyed(name, kind))
-            else:
-                told = KINDS[kind] if self.total else Kind.NOTHING
-                reading = given_reading(self._options, name)
-                found.append(InferredColumn(name, kind, 0, told, reading=reading))
+                continue
+            told = KINDS[kind] if self.total else Kind.NOTHING
+            survey = counted.get(name, ColumnSurvey(name))
+            found.append(
+                InferredColumn(
+                    name,
+                    kind,
+                    survey.nulls,
+                    told,
+                    reading=given_reading(self._options, name),
+                    misfits=survey.counted is not None and survey.counted.misfits,
+                    empty_texts=survey.empty_texts,
+                    counted=survey.counted,
+                )
+            )
         return tuple(found)
+
+    def _counted(self, wanted: Mapping[str, ColumnType]) -> dict[str, ColumnSurvey]:
+        """Return what there is in columns of text that stay text, and in numbers that are to be times."""
+        surveys = {}
+        for name, own in self._types.items():
+            kind = wanted.get(name, own)
+            survey = begun_survey(name, self._options, kind)
+            times = survey.counted is not None and name in self._numbers
+            if times or own is kind is ColumnType.STRING:
+                surveys[name] = survey
+        if not surveys:
+            return surveys
+        with self._open() as file:
+            for block in file.iter_batches(batch_size=BLOCK_ROWS, columns=list(surveys)):
+                for name, survey in surveys.items():
+                    values = _column_of(block, name)
+                    survey.nulls += values.null_count
+                    if survey.counted is not None:
+                        survey.count_times(values)
+                    else:
+                        survey.look_for_empty(values)
+        return surveys
 
     def _surveyed(self, name: str, kind: ColumnType) -> InferredColumn:
         """Survey the texts of a column; return how they are read."""
-        survey = ColumnSurvey(name)
+        survey = begun_survey(name, self._options, kind)
         joined = self._joined is not None and name == self._joined.name
         profiler = profiler_for(self._options, name)
         row = 0
@@ -80,9 +119,9 @@ class ParquetRows:
             for block in file.iter_batches(batch_size=BLOCK_ROWS, columns=wanted):
                 texts = casting.trimmed_or_null(self._array(block, name).cast(pa.string()))
                 survey.nulls += texts.null_count
-                profiler.fold(
-                    survey, count_markers(texts, survey.markers), range(row, row + block.num_rows)
-                )
+                texts = count_markers(texts, survey.markers)
+                profiler.fold(survey, texts, range(row, row + block.num_rows))
+                survey.count_times(texts)
                 row += block.num_rows
         return decide_column(survey, survey.witness_at, self._options, kind)
 
@@ -184,6 +223,10 @@ class ParquetRows:
             ) from error
 
 
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _column_of(block: pa.RecordBatch, name: str) -> pa.Array:
     array = block.column(block.schema.get_field_index(name))
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
@@ -197,7 +240,7 @@ def _converted(array: pa.Array, kind: ColumnType, reading: Reading) -> pa.Array:
         pa.ArrowInvalid: the types do not go together.
     """
     if kind is ColumnType.TIMESTAMP:
-        if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        if _is_number(array.type):
             if isinstance(reading.form, Epoch):
                 return casting.checked_times(microseconds(array, reading.form.unit))
             if reading.form is ISO:

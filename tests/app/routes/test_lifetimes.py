@@ -161,6 +161,11 @@ async def test_query_that_is_used_lives_on(api: Api):
         assert renewed, use
         assert known < expires_at, use
         known = expires_at
+    counters = (await api.get("/v1/status")).json()["counters"]
+    assert (len(USES), 0) == (counters["renewals"], counters["renewals_refused"])
+    metrics = (await api.get("/metrics")).text
+    assert f"psoup_renewals_total {len(USES)}.0" in metrics
+    assert "psoup_renewals_due 0.0" in metrics
     api.service.check()
 
 

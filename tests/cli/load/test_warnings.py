@@ -126,7 +126,7 @@ def test_load_in_another_unit_is_noted_before_the_first_batch(psoup, tmp_path, n
     command = ("load", path, "--stream", "s", "--time", "at", "--batch-rows", 10)
     said = psoup(*command, "--epoch", "us", "--dry-run").stderr
     assert said == (
-        "note at is read by --epoch us: the times of the first 100 rows lie in 1970; the numbers look like milliseconds:"
+        "note at is read by --epoch us: all 100 times lie in 1970; the numbers look like milliseconds:"
         " --epoch ms reads them so\n"
     )
     assert said == psoup(*command, "--epoch", "us").stderr
@@ -143,12 +143,12 @@ def test_load_of_times_that_do_not_count_from_1970_is_noted(psoup, tmp_path):
     ).stderr
     first, second = said.splitlines()
     assert first == (
-        "note at is read by --epoch s: the times of the first 2 rows lie in 1970, from 1970-01-01 00:00:00 to"
+        "note at is read by --epoch s: all 2 times lie in 1970, from 1970-01-01 00:00:00 to"
         " 1970-01-01 01:00:00: right where they count from 1970; windows measure the time between rows and work in"
         " either case"
     )
     assert second.startswith(
-        "note seen is read by --time-format seen=ms: the time of the first row lies in 1970, from 1970-01-01 00:00:00"
+        "note seen is read by --time-format seen=ms: its only time lies in 1970, from 1970-01-01 00:00:00"
     )
 
 
@@ -168,6 +168,41 @@ def test_load_of_empty_texts_beside_null_is_noted(psoup, tmp_path, name):
         " t IS NULL OR t = '' finds both\n"
     ) == psoup("load", path, "--stream", "s", "--types", "n int64, t string, u string").stderr
     assert "" == psoup("load", path, "--stream", "r", "--skip-columns", "t").stderr
+
+
+def test_notes_hold_for_rows_far_behind_the_first_ones(psoup, tmp_path):
+    """Row 30,000 of each format alone is empty, and counts in another unit: the notes name it, each once."""
+    rows = [{"at": 1_700_000_000_000 + i, "t": "x", "n": i} for i in range(30_000)]
+    rows += [{"at": 1_700_000_000, "t": "", "n": 0}, {"at": 1_700_000_000_000, "t": None, "n": 1}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    (tmp_path / "a.ndjson").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    pa_csv.write_csv(pa.Table.from_pylist(rows), tmp_path / "a.csv")
+    for name in ("a.csv", "a.ndjson", "a.parquet"):
+        command = ("load", tmp_path / name, "--stream", "s", "--time", "at", "--epoch", "ms")
+        unit, empty = psoup(*command, "--dry-run").stderr.splitlines()
+        assert unit == (
+            "note at is read by --epoch ms: 1 of 30,002 times lies in 1970, and their numbers look like seconds: one column"
+            " is read in one unit, so write all numbers in the same one, or load these rows from a file of their own"
+        )
+        assert "empty texts stand beside NULL in t:" in empty
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
+def test_load_of_a_time_that_no_year_holds_stores_nothing(psoup, tmp_path, name):
+    """A number of milliseconds behind 30,000 of seconds: it is refused with its line before the stream is declared."""
+    times = [1_700_000_000] * 30_000 + [1_700_000_000_000]
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        pq.write_table(pa.table({"at": times}), path)
+    else:
+        line = "{}\n" if name.endswith("csv") else '{{"at":{}}}\n'
+        path.write_text("at\n" * name.endswith("csv") + "".join(map(line.format, times)))
+    command = ("load", path, "--stream", "s", "--time", "at", "--epoch", "s")
+    said = psoup(*command, code=ExitCode.DATA_FILE).stderr
+    assert "1700000000000" in said
+    assert f"{path}:{30_002 if name.endswith('csv') else 30_001}: column 'at'" in said
+    with psoup.service() as service:
+        assert service.stream("s") is None
 
 
 def test_load_of_dates_of_1970_does_not_warn_of_their_unit(psoup, tmp_path):

@@ -61,4 +61,8 @@ def inferred(path: Path, **options: Any) -> Inferred:
             a.cast(pa.string()) if pa.types.is_timestamp(a.type) else a for a in batch.columns
         ]
         rows += zip(*(array.to_pylist() for array in arrays), strict=True)
-    return Inferred({c.name: c.type.value for c in columns}, (*file.notes, *notes_on(found)), rows)
+    return Inferred(
+        {c.name: c.type.value for c in columns},
+        (*file.notes, *notes_on(found, time=options.get("time"))),
+        rows,
+    )

@@ -114,14 +114,14 @@ def test_type_of_a_name_with_blanks_is_asked_for_in_double_quotes():
 
 
 def test_names_that_sql_reads_in_double_quotes_alone_are_noted(tmp_path):
-    """Dots, blanks and signs; where there are none nothing is said."""
+    """Dots, blanks, signs, and words of SQL; where there are none nothing is said."""
     path = tmp_path / "a.csv"
-    path.write_text("PM2.5,Order ID,plain\n1,2,3\n")
-    (note,) = notes_on(DataFile(path, ReadOptions()).survey())
-    assert note.endswith('double quotes: "PM2.5", "Order ID"')
+    path.write_text("PM2.5,Order ID,plain,order\n1,2,3,4\n")
+    (note,) = notes_on(DataFile(path, ReadOptions()).survey(), time=None)
+    assert note.endswith('double quotes: "PM2.5", "Order ID", "order"')
     path.write_text("plain\n1\n")
-    assert () == notes_on(DataFile(path, ReadOptions()).survey())
+    assert () == notes_on(DataFile(path, ReadOptions()).survey(), time=None)
     path.write_text("Total (USD)\n1\nNA\n")
-    assert notes_on(DataFile(path, ReadOptions()).survey())[0].startswith(
+    assert notes_on(DataFile(path, ReadOptions()).survey(), time=None)[0].startswith(
         'NA is NULL in "Total (USD)" (1)'
     )

@@ -45,6 +45,15 @@ def test_decimal_commas_are_hinted_at_and_read(write):
     assert ({"x": "float64", "y": "string"}, 2.5) == (found.types, found.rows[0][0])
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_quote_that_never_closes_is_refused_with_its_line(write, end):
+    """It would make one field of all lines behind it; an inch sign within a field opens nothing."""
+    with pytest.raises(DataFileError, match="never closes") as caught:
+        inferred(write("a.csv", f'a,b\n1,5"\n2,"x\n3,y{end}'))
+    assert 3 == caught.value.line
+    assert [(1, '5"'), (2, "x")] == inferred(write("b.csv", f'a,b\n1,5"\n2,"x"{end}')).rows
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("block_bytes", [48, 1 << 20])
 def test_comments_are_left_out_and_quotes_in_them_mean_nothing(
