@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.ways import Way
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
 from psoup.engine.aggregates.partial import PartialRun, run_of
+from psoup.engine.data.source import RowSpan
 from psoup.engine.invocation.stream_aggregates import StreamAggregates, aggregates_of
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction, ColumnRef
@@ -64,18 +65,34 @@ class Partials(Way):
         self._known = self._asked(None).partials if again else None
         self._answers = again or 1
 
+    @property
+    def every(self) -> bool:
+        """Return True, as the condition is."""
+        return True
+
     def hits(self, first_row: int, past_row: int) -> NDArray[np.int64]:
-        """Return all rows: the condition is TRUE."""
+        """Return all rows."""
         return self._times[first_row:past_row]
 
     def dated(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return all rows: a span says where the window begins."""
         return rows
 
+    def narrowed(self, span: RowSpan) -> RowSpan:
+        """Return a span as it is: all of its rows are visible."""
+        return span
+
     def read(self, rows: NDArray[np.int64]) -> RowsToAggregate:
         """Return rows that follow each other, as views."""
-        some = slice(int(rows[0]), int(rows[-1]) + 1) if len(rows) else slice(0, 0)
-        return rows_of(self._some, some, self._times)
+        return (
+            self.read_between(int(rows[0]), int(rows[-1]) + 1)
+            if len(rows)
+            else rows_of(self._some, slice(0, 0), self._times)
+        )
+
+    def read_between(self, first_row: int, past_row: int) -> RowsToAggregate:
+        """Return these rows, as views."""
+        return rows_of(self._some, slice(first_row, past_row), self._times)
 
     def run(self, state: None) -> AggregatedGroups:
         """Merge what is kept, and read the rest."""

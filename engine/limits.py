@@ -247,6 +247,8 @@ PARTIALS_AHEAD_BYTES_MAX: Final = 128 * MIB
 """The same of queries with `materialize` `complete`, which are made before anybody asks."""
 DIGESTED_TEXTS_MAX: Final = 16_384
 """Texts that groups are known by whose digests are remembered, some 200 bytes each."""
+DIGESTED_DICTIONARIES_MAX: Final = 16
+"""Dictionaries of such texts, of some thousand each at most, all of whose digests are remembered in one array."""
 CHUNK_GROUPS_MAX: Final = 1_000
 """Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
 

@@ -12,6 +12,7 @@ Reading order:
     spanned: one aggregate of rows of which each group has spans.
     grouping: the keys and aggregates of a query, over rows.
     partial: the states of some rows, and how they are merged and finished.
+    group_table: the groups of a stream's partials, known by numbers.
     chunk_rows: which rows the partials of chunks are made of.
     partial_cache: partials of the chunks and segments of a stream, kept between invocations.
 """

@@ -105,3 +105,9 @@ def chunk_rows(first: int, rows: Integers, ends: Integers) -> ChunkRows:
     nexts = np.where(begins < len(rows), rows.take(begins, mode="clip"), _BEHIND_ALL)
     lasts = np.where(past, rows.take(past - 1, mode="clip"), -1)
     return ChunkRows(first, ends, nexts, lasts)
+
+
+def all_rows(first: int, past: int, rows: int) -> ChunkRows:
+    """Return all rows of the chunks `[first, past)`, each of which has so many."""
+    edges = np.arange(first, past + 1, dtype=np.int64) * rows
+    return ChunkRows(first, edges - edges[0], edges[:-1], edges[1:] - 1)

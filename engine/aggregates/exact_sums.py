@@ -48,13 +48,6 @@ class ExactSums:
         """Return the numbers at these places."""
         return ExactSums(self.unit, self.digits[places])
 
-    def regrouped(self, labels: Integers, count: int) -> "ExactSums":
-        """Return the sums of the numbers with equal labels, `count` of them."""
-        digits = np.zeros((count, self.digits.shape[1]), dtype=np.int64)
-        add_numbers(self.digits, labels, digits)
-        carry(digits)
-        return ExactSums(self.unit, digits)
-
     def whole_numbers(self) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the numbers, whose unit is 1, as int64, and which of them fit in it."""
         found = np.empty(len(self.digits), dtype=np.int64)
@@ -168,6 +161,18 @@ def stacked(sums: Sequence[ExactSums]) -> ExactSums:
         digits[row:past, place : place + one.digits.shape[1]] = one.digits
         row = past
     carry(digits)  # a digit that was a last one, with the sign, is none any more
+    return ExactSums(unit, digits)
+
+
+def merged(sums: Sequence[ExactSums], labels: Sequence[Integers], count: int) -> ExactSums:
+    """Return the sums of the numbers with equal labels, `count` of them, in the least of the units."""
+    unit = min(one.unit for one in sums)
+    places = [(one.unit - unit) // DIGIT_BITS for one in sums]
+    width = max(place + one.digits.shape[1] for place, one in zip(places, sums, strict=True))
+    digits = np.zeros((count, width), dtype=np.int64)
+    for place, one, own in zip(places, sums, labels, strict=True):
+        add_numbers(one.digits, own, place, digits)
+    carry(digits)
     return ExactSums(unit, digits)
 
 

@@ -1,6 +1,6 @@
 """MIN and MAX of any type; BOOL_AND is MIN and BOOL_OR is MAX of booleans."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from sys import getsizeof
 from typing import Any, Final
 
@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from psoup.engine.aggregates.groups import Members
 from psoup.engine.aggregates.ordinals import column_of, ordinals
 from psoup.engine.aggregates.state import Aggregated
-from psoup.engine.kernels.extremes import extremes_of_runs, largest_of_groups, least_of_groups
+from psoup.engine.kernels.extremes import (
+    largest_of_groups,
+    largest_of_runs,
+    least_of_groups,
+    least_of_runs,
+)
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction
-from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.joined_columns import stacked
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
@@ -21,6 +26,7 @@ Integers = NDArray[np.int64]
 
 LEAST: Final = frozenset({AggregateFunction.MIN, AggregateFunction.BOOL_AND})
 LARGEST: Final = frozenset({AggregateFunction.MAX, AggregateFunction.BOOL_OR})
+_COMPARED_AS_THEY_ARE: Final = (ColumnType.INT64, ColumnType.TIMESTAMP, ColumnType.FLOAT64)
 _ENDS: Final = {
     np.dtype(np.int64): (int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)),
     np.dtype(np.float64): (-np.inf, np.inf),
@@ -61,13 +67,22 @@ class Extremes:
         """Return the groups at these places."""
         return Extremes(self.column.take(places), self.least)
 
-    def regrouped(self, labels: Integers, count: int) -> "Extremes":
+    @classmethod
+    def merged(
+        cls, states: Sequence["Extremes"], labels: Sequence[Integers], count: int
+    ) -> "Extremes":
         """Return `count` groups, made of those with equal labels."""
-        column = self.column
-        if column.valid is not None:
-            held = np.flatnonzero(column.valid)
-            column, labels = column.take(held), labels[held]
-        return extremes_of(column, Members(None, labels, count), least=self.least)
+        least, parts = states[0].least, [_held(*pair) for pair in zip(states, labels, strict=True)]
+        kind = states[0].column.type
+        if kind in _COMPARED_AS_THEY_ARE:
+            fold, found = _begun(np.dtype(DTYPES[kind]), count, least=least)
+            for column, own in parts:
+                fold(column.values, own, found)
+            if all(one.column.valid is None for one in states):
+                return Extremes(Column(kind, found), least)
+        column = stacked([column for column, _ in parts])
+        every = np.concatenate([own for _, own in parts])
+        return extremes_of(column, Members(None, every, count), least=least)
 
     def finished(self, call: AggregateCall) -> Aggregated:
         """Return the results; a zero is 0.0."""
@@ -91,23 +106,37 @@ def extremes_of(column: Column, members: Members, *, least: bool) -> Extremes:
     else:
         known = ordinals(Column(column.type, column.values, None, column.dictionary))
         values, texts = known.keys, known.texts
-    lowest, highest = _ENDS[values.dtype]
-    low = np.full(members.count, highest, dtype=values.dtype)
-    high = np.full(members.count, lowest, dtype=values.dtype)
-    found = low if least else high
+    fold, found = _begun(values.dtype, members.count, least=least)
     if members.edges is not None:
-        extremes_of_runs(values, members.edges, low, high)
-        held = members.edges[1:] > members.edges[:-1]
+        (least_of_runs if least else largest_of_runs)(values, members.edges, found)
     else:
-        (least_of_groups if least else largest_of_groups)(values, members.labels, found)
-        held = np.zeros(members.count, dtype=np.bool_)
-        held[members.labels] = True
+        fold(values, members.labels, found)
+    held: NDArray[np.bool_] | None = members.counts > 0
+    if held is not None and held.all():
+        held = None
+    else:
+        found = np.where(held, found, 0)
     if column.type is ColumnType.FLOAT64:
-        valid = None if held.all() else held
-        found = found + 0.0 if valid is None else np.where(held, found, 0.0) + 0.0
-        return Extremes(Column(column.type, found, valid), least)
-    found = found if held.all() else np.where(held, found, 0)
+        return Extremes(Column(column.type, found + 0.0, held), least)
     return Extremes(column_of(column.type, found, texts, held), least)
+
+
+def _begun(
+    dtype: np.dtype[Any], count: int, *, least: bool
+) -> tuple[Callable[[NDArray[Any], Integers, NDArray[Any]], None], NDArray[Any]]:
+    """Return what looks for the extremes of groups, and where it begins for so many of them."""
+    lowest, highest = _ENDS[dtype]
+    if least:
+        return least_of_groups, np.full(count, highest, dtype=dtype)
+    return largest_of_groups, np.full(count, lowest, dtype=dtype)
+
+
+def _held(state: Extremes, labels: Integers) -> tuple[Column, Integers]:
+    """Return the values of a state that are not NULL, and their labels."""
+    if state.column.valid is None:
+        return state.column, labels
+    held = np.flatnonzero(state.column.valid)
+    return state.column.take(held), labels[held]
 
 
 def column_bytes(column: Column) -> int:

@@ -10,8 +10,7 @@ from psoup.engine.aggregates import exact_sums
 from psoup.engine.aggregates.exact_sums import ExactSums
 from psoup.engine.aggregates.groups import Members
 from psoup.engine.aggregates.state import Aggregated
-from psoup.engine.kernels.digits import add_numbers
-from psoup.engine.kernels.exact_sums import count_rows
+from psoup.engine.kernels.exact_sums import add_counts
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -80,12 +79,22 @@ class Moments:
         squares = None if self.squares is None else self.squares.take(places)
         return Moments(self.counts[places], sums, squares, self.whole)
 
-    def regrouped(self, labels: Integers, count: int) -> "Moments":
+    @classmethod
+    def merged(
+        cls, states: Sequence["Moments"], labels: Sequence[Integers], count: int
+    ) -> "Moments":
         """Return `count` groups, made of those with equal labels."""
-        counts = ExactSums(0, self.counts[:, None]).regrouped(labels, count).digits[:, 0]
-        sums = None if self.sums is None else self.sums.regrouped(labels, count)
-        squares = None if self.squares is None else self.squares.regrouped(labels, count)
-        return Moments(counts, sums, squares, self.whole)
+        counts = np.zeros(count, dtype=np.int64)
+        for one, own in zip(states, labels, strict=True):
+            add_counts(one.counts, own, counts)
+        sums = [one.sums for one in states if one.sums is not None]
+        squares = [one.squares for one in states if one.squares is not None]
+        return Moments(
+            counts,
+            exact_sums.merged(sums, labels, count) if sums else None,
+            exact_sums.merged(squares, labels, count) if squares else None,
+            states[0].whole,
+        )
 
     def finished(self, call: AggregateCall) -> Aggregated:
         """Return the results. NULL without values; AVG is the sum divided by the count, STDDEV the root of VAR.
@@ -111,9 +120,10 @@ class Moments:
             if function is AggregateFunction.AVG:
                 found /= np.maximum(self.counts, 1)
                 found += 0.0  # a quotient too small for a float is no -0.0
-        fits = ~np.isnan(found)
-        found[~fits] = 0.0
-        return _result(ColumnType.FLOAT64, found, held, fits)
+        lost = np.isnan(found)
+        if lost.any():
+            found[lost] = 0.0
+        return _result(ColumnType.FLOAT64, found, held, ~lost)
 
     def _variances(self, *, sample: bool) -> Floats:
         """Return the variances, each rounded once; anything where there are too few values."""
@@ -153,14 +163,10 @@ def moments_of(
 
 def counts_of(members: Members, weights: Integers | None) -> Integers:
     """Return how many rows each group has, each as often as its weight says; None = once. Cost: 1 ns a row."""
-    if weights is not None:
-        counts = np.zeros((members.count, 1), dtype=np.int64)
-        add_numbers(weights[:, None], members.labels, counts)
-        return counts[:, 0]
-    if members.edges is not None:
-        return np.diff(members.edges)
+    if weights is None:
+        return members.counts
     counts = np.zeros(members.count, dtype=np.int64)
-    count_rows(members.labels, counts)
+    add_counts(weights, members.labels, counts)
     return counts
 
 
@@ -169,5 +175,6 @@ def _result(
 ) -> Aggregated:
     """Return values, which are NULL where there are none and where they do not fit."""
     valid = held & fits
-    overflowed = bool((held & ~fits).any())
-    return Aggregated(Column(kind, values, None if valid.all() else valid), overflowed)
+    if valid.all():
+        return Aggregated(Column(kind, values))
+    return Aggregated(Column(kind, values, valid), bool((held & ~fits).any()))

@@ -78,9 +78,13 @@ class Occurrences:
         held = np.repeat(self.edges[places] - edges[:-1], lengths) + np.arange(edges[-1])
         return Occurrences(self.values.take(held), self.counts[held], edges)
 
-    def regrouped(self, labels: Integers, count: int) -> "Occurrences":
+    @classmethod
+    def merged(
+        cls, states: Sequence["Occurrences"], labels: Sequence[Integers], count: int
+    ) -> "Occurrences":
         """Return `count` groups, made of those with equal labels."""
-        return _counted(self.values, self.counts, labels[self.labels], count)
+        every = cls.stacked(states)
+        return _counted(every.values, every.counts, np.concatenate(labels)[every.labels], count)
 
     def finished(self, call: AggregateCall) -> Aggregated:
         """Return the results; for DISTINCT each value of a group counts once."""

@@ -24,7 +24,7 @@ from psoup.engine.tuples.value_type import value_type
 
 Integers = NDArray[np.int64]
 
-_TABLE_SPAN_MIN: Final = 65_536
+TABLE_SPAN_MIN: Final = 65_536
 """Values of a span up to this are looked up in a table, however few they are."""
 _TEXTS_MANY: Final = 16_384
 """From so many texts on they are sorted without holding other threads up: fewer are sorted in some milliseconds."""
@@ -89,7 +89,7 @@ def numbered(keys: Integers) -> tuple[Integers, Integers]:
         return keys, keys
     labels = np.empty(len(keys), dtype=np.int64)
     least, most = (int(one) for one in least_most(keys))
-    if most - least < max(_TABLE_SPAN_MIN, 2 * len(keys)):
+    if most - least < max(TABLE_SPAN_MIN, 2 * len(keys)):
         seen = np.zeros(most - least + 1, dtype=np.bool_)
         mark(keys, least, seen)
         look_up(keys, least, np.cumsum(seen) - 1, labels)
@@ -108,7 +108,7 @@ def numbered(keys: Integers) -> tuple[Integers, Integers]:
 
 def _of_texts(codes: NDArray[np.int32], dictionary: Sequence[str]) -> Ordinals:
     """Return the places of texts among those that occur."""
-    if len(dictionary) > max(_TABLE_SPAN_MIN, 2 * len(codes)):
+    if len(dictionary) > max(TABLE_SPAN_MIN, 2 * len(codes)):
         keys, used = numbered(codes.astype(np.int64))
         texts, ranks = _ranked([dictionary[code] for code in used.tolist()])
         if ranks is not None:

@@ -107,8 +107,7 @@ class PartialRun:
         rows = np.empty(count, dtype=np.int64)
         rows[labels] = np.arange(some.count)
         keys = tuple([key.take(rows) for key in some.keys])
-        states = tuple([state.regrouped(labels, count) for state in some.states])
-        return _run(first, past, numbers, Partial(count, keys, states))
+        return _run(first, past, numbers, merged_states([some], [labels], keys, count))
 
 
 def together(partials: Sequence[Partial]) -> Partial:
@@ -135,7 +134,13 @@ def partial_of(grouping: Grouping, rows: RowsToAggregate, groups: Groups | None 
 
 
 def run_of(
-    grouping: Grouping, rows: RowsToAggregate, edges: Integers, first: int, *, groups_max: int
+    grouping: Grouping,
+    rows: RowsToAggregate,
+    edges: Integers,
+    first: int,
+    *,
+    groups_max: int,
+    groups: Groups | None = None,
 ) -> PartialRun | None:
     """Return the partials of some units, all in one pass over their rows; None where they have too many groups.
 
@@ -145,10 +150,11 @@ def run_of(
         edges: (u + 1,) where the rows of each unit begin, and the last ones end.
         first: the number of the first unit.
         groups_max: of all units together.
+        groups: of the rows, where they are known.
 
     Cost: that of `Grouping.aggregated`.
     """
-    numbers, groups = divided(grouping.groups(rows), edges)
+    numbers, groups = divided(groups or grouping.groups(rows), edges)
     if groups.count > groups_max:
         return None
     partial = Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
@@ -160,11 +166,25 @@ def merged(partials: Sequence[Partial]) -> Partial:
 
     The order of the partials makes no difference. Cost: O(groups of all), 5 ns for each group and state.
     """
-    every = together(partials)
-    groups = grouped(every.keys, every.count)
-    labels, count = groups.labels, groups.count
-    states = tuple([state.regrouped(labels, count) for state in every.states])
-    return Partial(count, groups.keys, states)
+    total = sum(one.count for one in partials)
+    keys = [stacked(pair) for pair in zip(*(one.keys for one in partials), strict=True)]
+    groups = grouped(keys, total)
+    cuts = np.cumsum([one.count for one in partials[:-1]], dtype=np.int64)
+    labels = np.split(groups.labels, cuts)
+    return merged_states(partials, labels, groups.keys, groups.count)
+
+
+def merged_states(
+    partials: Sequence[Partial], labels: Sequence[Integers], keys: tuple[Column, ...], count: int
+) -> Partial:
+    """Return the groups of some partials as those that their labels say: `count`, each with one at least, and keys."""
+    states = tuple(
+        [
+            state.merged([one.states[k] for one in partials], labels, count)
+            for k, state in enumerate(partials[0].states)
+        ]
+    )
+    return Partial(count, keys, states)
 
 
 def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from psoup.engine.aggregates.chunk_rows import ChunkRows, RowExtent
+from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import Grouping
 from psoup.engine.aggregates.partial import Partial, PartialRun
 from psoup.engine.limits import (
@@ -67,8 +68,8 @@ class ChunkRun:
         )
 
 
-Runs = Callable[[int, int], ChunkRun]
-"""From chunks `[first, past)` to their partials, computed of their rows."""
+Runs = Callable[[int, int, GroupTable], tuple[ChunkRun, GroupTable]]
+"""From chunks `[first, past)` to their partials, computed of their rows, and a table that has their groups."""
 
 
 @value_type
@@ -76,8 +77,14 @@ class StreamPartials:
     """The partials of the whole chunks `[first, past)` of a stream, and of the whole segments among them.
 
     A whole chunk does not change, nor does its partial. A value: invocations share it.
+
+    Attributes:
+        table: the groups; partials know them by their numbers there.
+        chunks: of chunks.
+        segments: of segments.
     """
 
+    table: GroupTable
     chunks: ChunkRun
     segments: PartialRun
 
@@ -94,7 +101,7 @@ class StreamPartials:
     @property
     def nbytes(self) -> int:
         """Return the bytes of the arrays, and of an entry for them."""
-        return ENTRY_BYTES + self.chunks.nbytes + self.segments.nbytes
+        return ENTRY_BYTES + self.table.nbytes + self.chunks.nbytes + self.segments.nbytes
 
     def extent(self, first: int, past: int) -> RowExtent:
         """Return which rows the partials of the chunks `[first, past)` are of. Cost: O(1)."""
@@ -102,7 +109,7 @@ class StreamPartials:
 
     def since(self, first: int) -> "StreamPartials":
         """Return these without the chunks before `first`, which is one of them."""
-        return partials_of(self.chunks.since(first))
+        return partials_of(self.table, self.chunks.since(first))
 
     def of(self, first: int, past: int) -> list[Partial]:
         """Return partials that together are those of the chunks `[first, past)`: of segments where these are whole."""
@@ -124,32 +131,38 @@ class StreamPartials:
         What lies between is made as well, so that the chunks follow each other; where that is more than both together,
         the chunks `[first, past)` alone are.
         """
-        known = self.chunks
+        known, table = self.chunks, self.table
         gap = max(first - known.past, known.first - past, 0)
         if gap > (past - first) + (known.past - known.first) or known.past <= lowest:
-            return partials_of(make(first, past))
+            return partials_of(*reversed(make(first, past, table.without_groups())))
         if known.first < lowest:
             known = known.since(lowest)
         if first < known.first:
-            known = make(first, known.first).followed(known)
+            before, table = make(first, known.first, table)
+            known = before.followed(known)
         if past > known.past:
-            known = known.followed(make(known.past, past))
-        return self if known is self.chunks else self._grown(known)
+            behind, table = make(known.past, past, table)
+            known = known.followed(behind)
+        return self if known is self.chunks else self._grown(table, known)
 
-    def _grown(self, chunks: ChunkRun) -> "StreamPartials":
+    def _grown(self, table: GroupTable, chunks: ChunkRun) -> "StreamPartials":
         """Return the partials of chunks, of which these are some, with those of whole segments: few of them are new."""
         kept = self.segments
         first = -(-chunks.first // CHUNKS_OF_SEGMENT)
-        if not kept.first <= first < kept.past:
-            return partials_of(chunks)
+        if not kept.first <= first < kept.past or table.wastes(chunks.partials.partial):
+            return partials_of(table, chunks)
         kept = kept.since(first)
         later = chunks.partials.since(kept.past * CHUNKS_OF_SEGMENT).coarser(CHUNKS_OF_SEGMENT)
-        return StreamPartials(chunks, kept.followed(later) if later.first < later.past else kept)
+        segments = kept.followed(later) if later.first < later.past else kept
+        return StreamPartials(table, chunks, segments)
 
 
-def partials_of(chunks: ChunkRun) -> StreamPartials:
-    """Return the partials of chunks with those of whole segments."""
-    return StreamPartials(chunks, chunks.partials.coarser(CHUNKS_OF_SEGMENT))
+def partials_of(table: GroupTable, chunks: ChunkRun) -> StreamPartials:
+    """Return the partials of chunks with those of whole segments, and a table that has few other groups."""
+    if table.wastes(chunks.partials.partial):
+        table, partial = table.compacted(chunks.partials.partial)
+        chunks = ChunkRun(replace(chunks.partials, partial=partial), chunks.rows)
+    return StreamPartials(table, chunks, chunks.partials.coarser(CHUNKS_OF_SEGMENT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +269,8 @@ class PartialCache:
                 assert run.edges[0] == 0, "the first unit begins with the first group"
                 assert (run.edges[1:] >= run.edges[:-1]).all(), "units follow each other"
                 assert run.edges[-1] == run.partial.count, "each group belongs to a unit"
+                for numbers in run.partial.keys:
+                    assert (numbers.values < one.table.count).all(), "groups have numbers"
             assert len(one.chunks.rows.nexts) == one.past - one.first, "each chunk has its rows"
             assert one.chunks.rows.first == one.first, "from the first one on"
             segments = one.chunks.partials.coarser(CHUNKS_OF_SEGMENT)

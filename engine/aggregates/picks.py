@@ -75,15 +75,17 @@ class Picks:
         held = self.held[places]
         return Picks(self.column.take(places), by, self.backwards, self.when[:, places], held)
 
-    def regrouped(self, labels: Integers, count: int) -> "Picks":
+    @classmethod
+    def merged(cls, states: Sequence["Picks"], labels: Sequence[Integers], count: int) -> "Picks":
         """Return `count` groups, made of those with equal labels."""
-        rows = np.flatnonzero(self.held)
+        every = cls.stacked(states)
+        rows = np.flatnonzero(every.held)
         return picks_of(
-            self.column.take(rows),
-            None if self.by is None else self.by.take(rows),
-            self.when[:, rows],
-            Members(None, labels[rows], count),
-            backwards=self.backwards,
+            every.column.take(rows),
+            None if every.by is None else every.by.take(rows),
+            every.when[:, rows],
+            Members(None, np.concatenate(labels)[rows], count),
+            backwards=every.backwards,
         )
 
     def finished(self, call: AggregateCall) -> Aggregated:

@@ -51,8 +51,17 @@ class State(Protocol):
         """Return the groups at these places, in that order; one may be there more than once."""
         ...
 
-    def regrouped(self, labels: Integers, count: int) -> Self:
-        """Return `count` groups; `labels` (g,) says to which of them each group belongs. Cost: O(g + count)."""
+    @classmethod
+    def merged(cls, states: Sequence[Self], labels: Sequence[Integers], count: int) -> Self:
+        """Return `count` groups, made of those of some states.
+
+        Args:
+            states: one at least.
+            labels: for each of them (g,) to which group each of its own belongs.
+            count: of groups; one at least belongs to each.
+
+        Cost: O(groups of all); numbers are added up where they lie.
+        """
         ...
 
     def finished(self, call: AggregateCall) -> Aggregated:

@@ -79,6 +79,17 @@ class Gathering:
             columns |= self._joined(others, rows)
         return Tuples(found[0], found[1], columns)
 
+    def tuples_between(self, names: Sequence[str], first_row: int, past_row: int) -> Tuples:
+        """Return the tuples of rows of one segment, as views (`TupleSource.tuples_between`)."""
+        number = first_row // SEGMENT_ROWS
+        segment = self.segments.get(number)
+        if segment is None:
+            raise PageExpiredError
+        some = slice(first_row - number * SEGMENT_ROWS, past_row - number * SEGMENT_ROWS)
+        assert segment.start <= some.start < some.stop <= segment.past, "rows of one segment"
+        columns = {name: segment.column(name, some) for name in names}
+        return Tuples(segment.times[some], segment.tuple_ids[some], columns)
+
     def _picked(self, places: NDArray[np.int64], rows: Rows) -> tuple[Rows, list[Segment]]:
         """Return (k, n) values of eight bytes, and the segments held that the rows lie among."""
         found = np.empty((len(places), len(rows)), dtype=np.int64)

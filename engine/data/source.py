@@ -4,12 +4,14 @@ A row number counts a stream's tuples from 0 in the order of the log and is neve
 segment `r // SEGMENT_ROWS`. A stream's rows once written never change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.join_shape import JoinPlan
 from psoup.engine.tuples.batch import Column
@@ -167,3 +169,20 @@ class TupleSource(Protocol):
         Raises PageExpiredError if one is not held any more.
         """
         ...
+
+    def tuples_between(
+        self, stream_id: StreamId, names: Sequence[str], first_row: int, past_row: int
+    ) -> Tuples:
+        """Return the tuples of the rows `[first_row, past_row)` of one segment, one at least, with the named columns.
+
+        Raises PageExpiredError if one is not held any more. Cost: O(names): arrays are views, but for codes of texts.
+        """
+        ...
+
+
+def by_segment(spans: Sequence[RowSpan]) -> Iterator[RowSpan]:
+    """Yield spans, which ascend, cut where segments end."""
+    for first_row, past_row, inside in spans:
+        cuts = range((first_row // SEGMENT_ROWS + 1) * SEGMENT_ROWS, past_row, SEGMENT_ROWS)
+        for begin, past in pairwise((first_row, *cuts, past_row)):
+            yield begin, past, inside

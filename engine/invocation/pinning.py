@@ -174,9 +174,14 @@ def complete_from(snapshot: Snapshot, now_us: int) -> int | None:
     )
 
 
+def has_forgotten(stream: StreamRecord) -> bool:
+    """Return whether retention has dropped tuples of a stream, or will not take some that are late."""
+    return stream.forgotten_us is not None or stream.floor_us is not None
+
+
 def stream_complete_from(stream: StreamRecord, window: Window, now_us: int) -> int | None:
     """Return the time from which a stream's part of an answer is complete; None if its window is retained."""
-    if stream.forgotten_us is None and stream.floor_us is None:
+    if not has_forgotten(stream):
         return None
     from_us = stream.complete_from_us
     begin_us, _ = window.bind(now_us)

@@ -1,25 +1,34 @@
 """The aggregates of one condition over one stream: partials of whole chunks, and the rows of all others."""
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.aggregated import GROUPS_AT_ONCE
-from psoup.engine.aggregates.chunk_rows import RowExtent, chunk_rows, extent_of, united
+from psoup.engine.aggregates.chunk_rows import (
+    ChunkRows,
+    RowExtent,
+    all_rows,
+    chunk_rows,
+    extent_of,
+    united,
+)
+from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import Partial, finished, merged, partial_of, run_of
+from psoup.engine.aggregates.partial import Partial, finished, partial_of, run_of
 from psoup.engine.aggregates.partial_cache import (
     TOO_MANY_GROUPS,
     ChunkRun,
+    Runs,
     StreamPartials,
     TooManyGroups,
     partials_of,
 )
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.data.source import RowSpan
+from psoup.engine.data.source import RowSpan, by_segment
 from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.value_type import value_type
@@ -33,6 +42,11 @@ CHUNKS_AT_ONCE: Final = SEGMENT_ROWS // CHUNK_ROWS
 class HitsToAggregate(Protocol):
     """The rows of a condition over one stream, as the aggregates of an invocation read them."""
 
+    @property
+    def every(self) -> bool:
+        """Return whether all rows satisfy the condition."""
+        ...
+
     def hits(self, first_row: int, past_row: int) -> Rows:
         """Return the rows in `[first_row, past_row)` that satisfy the condition, ascending."""
         ...
@@ -41,8 +55,19 @@ class HitsToAggregate(Protocol):
         """Return those of some rows that are dated inside of the window."""
         ...
 
+    def narrowed(self, span: RowSpan) -> RowSpan:
+        """Return the rows of a span of one segment that are dated inside of the window, or the span as it is.
+
+        They are a span where tuples came in the order of their times. There may be none.
+        """
+        ...
+
     def read(self, rows: Rows) -> RowsToAggregate:
         """Return the columns of rows that the grouping reads."""
+        ...
+
+    def read_between(self, first_row: int, past_row: int) -> RowsToAggregate:
+        """Return the same of the rows `[first_row, past_row)`, one at least: as they lie, if in one segment."""
         ...
 
 
@@ -103,15 +128,16 @@ def aggregates_of(
     for first, past in whole:
         parts += kept.of(first, past)
         extents.append(kept.extent(first, past))
-    rows = _visible([part for span in spans for part in _ragged(span, whole_row)], stream)
-    if len(rows):
-        read = stream.read(rows)
-        groups = grouping.groups(read)
+    table = kept.table
+    for rows, extent in _read(
+        [part for span in spans for part in _ragged(span, whole_row)], stream
+    ):
+        table, groups = table.grouped(grouping, rows)
         if groups.count > GROUPS_AT_ONCE:
             return _of_rows(spans, grouping, stream, kept)
-        parts.append(partial_of(grouping, read, groups))
-        extents.append(extent_of(rows))
-    return StreamAggregates(finished(grouping, merged(parts)), united(extents), kept)
+        parts.append(partial_of(grouping, rows, groups))
+        extents.append(extent)
+    return StreamAggregates(finished(grouping, table.merged(parts)), united(extents), kept)
 
 
 def sealed_partials(
@@ -166,7 +192,8 @@ def _reaching(
     first, past = whole[0][0], whole[-1][1]
     make = _maker(grouping, stream)
     if known is None:
-        return partials_of(make(first, past))
+        table = GroupTable.of_kinds([key.type for key in grouping.keys])
+        return partials_of(*reversed(make(first, past, table)))
     return known.reaching(first, past, lowest=-(-lowest_row // CHUNK_ROWS), make=make)
 
 
@@ -198,25 +225,50 @@ def _visible(spans: Sequence[RowSpan], stream: HitsToAggregate) -> Rows:
     return np.concatenate([NO_ROWS, *found])
 
 
-def _maker(grouping: Grouping, stream: HitsToAggregate) -> Callable[[int, int], ChunkRun]:
+def _read(
+    spans: Sequence[RowSpan], stream: HitsToAggregate
+) -> Iterator[tuple[RowsToAggregate, RowExtent]]:
+    """Yield the visible rows of some spans, segment by segment: texts of two have no codes in common."""
+    for _, cut in groupby(by_segment(spans), key=lambda span: span[0] // SEGMENT_ROWS):
+        own = [span if span[2] else stream.narrowed(span) for span in cut]
+        own = [span for span in own if span[0] < span[1]]
+        if len(own) == 1 and stream.every and own[0][2]:
+            first_row, past_row, _ = own[0]
+            extent = RowExtent(past_row - first_row, first_row, past_row - 1)
+            yield stream.read_between(first_row, past_row), extent
+        elif own and len(rows := _visible(own, stream)):
+            yield stream.read(rows), extent_of(rows)
+
+
+def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
     """Return what makes the partials of chunks of their hits, some chunks at once."""
 
-    def make(first: int, past: int) -> ChunkRun:
+    def make(first: int, past: int, table: GroupTable) -> tuple[ChunkRun, GroupTable]:
         made: list[ChunkRun] = []
         taken = 0
         cuts = range(first - first % CHUNKS_AT_ONCE + CHUNKS_AT_ONCE, past, CHUNKS_AT_ONCE)
         for begin, end in pairwise((first, *cuts, past)):
             checkpoint()
-            rows = stream.hits(begin * CHUNK_ROWS, end * CHUNK_ROWS)
-            edges = rows.searchsorted(np.arange(begin, end + 1) * CHUNK_ROWS)
+            rows, chunks = _chunks(stream, begin, end)
+            table, groups = table.grouped(grouping, rows)
             most = CHUNK_GROUPS_MAX * (end - begin)
-            run = run_of(grouping, stream.read(rows), edges, begin, groups_max=most)
+            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most, groups=groups)
             if run is None:
                 raise _TooManyGroupsError
-            made.append(ChunkRun(run, chunk_rows(begin, rows, edges)))
+            made.append(ChunkRun(run, chunks))
             taken += made[-1].nbytes
             if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
-        return made[0].followed(*made[1:]) if len(made) > 1 else made[0]
+        return (made[0].followed(*made[1:]) if len(made) > 1 else made[0]), table
 
     return make
+
+
+def _chunks(stream: HitsToAggregate, first: int, past: int) -> tuple[RowsToAggregate, ChunkRows]:
+    """Return the hits in the chunks `[first, past)` of a segment, and which rows of the stream they are."""
+    if stream.every:
+        rows = stream.read_between(first * CHUNK_ROWS, past * CHUNK_ROWS)
+        return rows, all_rows(first, past, CHUNK_ROWS)
+    hits = stream.hits(first * CHUNK_ROWS, past * CHUNK_ROWS)
+    ends = hits.searchsorted(np.arange(first, past + 1) * CHUNK_ROWS)
+    return stream.read(hits), chunk_rows(first, hits, ends)

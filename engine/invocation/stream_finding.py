@@ -30,7 +30,7 @@ from psoup.engine.invocation.spans import (
     upcoming_span,
 )
 from psoup.engine.kernels.gather import ascends
-from psoup.engine.limits import CHUNK_ROWS, TIMESTAMP_US_MAX
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS, TIMESTAMP_US_MAX
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot
 from psoup.engine.results.segment_hits import NO_ROWS
@@ -132,6 +132,11 @@ class StreamFinding:
         return NO_ROWS
 
     @property
+    def every(self) -> bool:
+        """Return whether all rows satisfy the condition."""
+        return not self._reading.clause.factors
+
+    @property
     def whole_row(self) -> int:
         """Return below which row chunks are whole, and what is found in them may be remembered."""
         return self._hits.finding.whole_row
@@ -162,6 +167,17 @@ class StreamFinding:
         """Return those of some rows that are dated inside of the window."""
         ((found, _, dated),) = self._hits.dated([rows], self._shown)
         return found[dated]
+
+    def narrowed(self, span: RowSpan) -> RowSpan:
+        """Return the rows of a span of one segment that are dated inside of the window; the span if times descend."""
+        first_row, past_row, _ = span
+        shown = self._shown
+        times = self._source.tuples_between(shown.stream_id, (), first_row, past_row).times
+        if not ascends(times):
+            return span
+        begin = 0 if shown.begin_us is None else int(times.searchsorted(shown.begin_us))
+        past = int(times.searchsorted(shown.end_us, side="right"))
+        return first_row + begin, first_row + max(begin, past), True
 
     def numbers(self) -> Numbers:
         """Return how many rows are visible, and when the clock changes that.
@@ -334,6 +350,14 @@ class StreamFinding:
     def tuples(self, rows: Rows, names: Names) -> Sequence[Tuples]:
         """Return the tuples of rows, with these columns: one, of the only source."""
         return (self._source.tuples(self._shown.stream_id, names[0], rows),)
+
+    def tuples_between(self, first_row: int, past_row: int, names: Names) -> Tuples:
+        """Return the tuples of the rows `[first_row, past_row)`, one at least, with these columns."""
+        self._hits.finding.looked = True
+        stream_id, number = self._shown.stream_id, first_row // SEGMENT_ROWS
+        if past_row <= (number + 1) * SEGMENT_ROWS:
+            return self._source.tuples_between(stream_id, names[0], first_row, past_row)
+        return self._source.tuples(stream_id, names[0], np.arange(first_row, past_row))
 
     def _ordered(self, rows: Rows) -> Rows:
         """Return rows, which ascend, in the order of answers: of their times, and of their numbers where equal."""

@@ -66,12 +66,15 @@ def carry(digits: Integers) -> None:
 
 
 @compiled
-def add_numbers(numbers: Integers, labels: Integers, digits: Integers) -> None:
-    """Add each of (n, w) carried numbers to that of its group; (g, w) digits are not carried afterwards."""
+def add_numbers(numbers: Integers, labels: Integers, first: int, digits: Integers) -> None:
+    """Add each of (n, w) carried numbers to that of its group, from digit `first` on.
+
+    (g, first + w or more) digits are not carried afterwards. Cost: 1 ns a digit.
+    """
     for row in range(len(labels)):
         group = labels[row]
         for place in range(numbers.shape[1]):
-            digits[group, place] += numbers[row, place]
+            digits[group, first + place] += numbers[row, place]
 
 
 @inlined

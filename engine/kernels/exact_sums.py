@@ -338,6 +338,13 @@ def _add_times(number: Any, times: Any, digits: Any, group: Any) -> None:
 
 
 @compiled
+def add_counts(values: Integers, labels: Integers, counts: Integers) -> None:
+    """Add (n,) values to the (g,) counts of their groups. Cost: 1 ns a value."""
+    for row in range(len(values)):
+        counts[labels[row]] += values[row]
+
+
+@compiled
 def count_rows(labels: Integers, counts: Integers) -> None:
     """Count the rows of each group into (g,) `counts`. Cost: 1 ns a row."""
     for label in labels:

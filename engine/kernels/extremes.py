@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.kernels.compiled import compiled
-from psoup.engine.kernels.span import least_most
+from psoup.engine.kernels.compiled import compiled, of_finite
 
 Integers = NDArray[np.int64]
 
@@ -33,15 +32,24 @@ def largest_of_groups(values: Any, labels: Integers, found: Any) -> None:
         found[group] = max(found[group], value)
 
 
-@compiled
-def extremes_of_runs(values: Any, edges: Integers, least: Any, largest: Any) -> None:
-    """Write the least and the largest of the values `[edges[i], edges[i + 1])` for each group i that has some.
-
-    Cost: 0.5 ns a value.
-    """
+@of_finite
+def least_of_runs(values: Any, edges: Integers, found: Any) -> None:
+    """Do as `least_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.3 ns a value."""
     for group in range(len(edges) - 1):
-        if edges[group] < edges[group + 1]:
-            least[group], largest[group] = least_most(values[edges[group] : edges[group + 1]])
+        least = found[group]
+        for value in values[edges[group] : edges[group + 1]]:
+            least = value if value < least else least
+        found[group] = least
+
+
+@of_finite
+def largest_of_runs(values: Any, edges: Integers, found: Any) -> None:
+    """Do as `largest_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.3 ns a value."""
+    for group in range(len(edges) - 1):
+        largest = found[group]
+        for value in values[edges[group] : edges[group + 1]]:
+            largest = value if value > largest else largest
+        found[group] = largest
 
 
 @compiled

@@ -63,7 +63,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 78 + json_bodies.warm_up()
+        return 82 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -142,6 +142,7 @@ def _group() -> None:
         grouping.look_up(some, 0, numbers, labels)
     grouping.number_distinct(values, labels, numbers)
     grouping.renumber(labels, numbers)
+    grouping.divide(labels, edges, 1, numbers.copy(), seen)
     grouping.rows_by_group(labels, np.zeros(2, dtype=np.int64), numbers)
     grouping.sort_runs(values, edges, 1)
     for either in (values, np.zeros(1)):
@@ -149,6 +150,8 @@ def _group() -> None:
         extremes.largest_of_groups(either, labels, either.copy())
         extremes.extremes_of_runs(either, edges, either.copy(), either.copy())
     extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
+        extremes.least_of_runs(either, edges, either.copy())
+        extremes.largest_of_runs(either, edges, either.copy())
     extremes.first_rows(values[None, :].copy(), labels, numbers)
 
 
@@ -168,8 +171,9 @@ def _sum() -> None:
     order = labels, np.zeros(3, dtype=np.int64)
     exact_sums.add_spans(values, order, order, values, labels, 0, sums, whole=True)
     exact_sums.count_rows(labels, values)
+    exact_sums.add_counts(values, labels, values.copy())
     digits.place_sums(sums[:, :2].copy(), edges, sums)
-    digits.add_numbers(sums, labels, sums)
+    digits.add_numbers(sums, labels, 0, sums.copy())
     digits.carry(sums)
     digits.spreads(sums[:, :1].copy(), sums[:, :1].copy(), values, sums)
     digits.quotients(sums, 0, np.ones(1, dtype=np.int64), floats)

@@ -181,6 +181,15 @@ class CachedTuples:
         self._stem(stream_id).learn(frozenset(names))
         return self._with(stream_id, rows).gathering.tuples(names, rows)
 
+    def tuples_between(
+        self, stream_id: StreamId, names: Sequence[str], first_row: int, past_row: int
+    ) -> Tuples:
+        """Return the tuples of rows of one segment, as views (`TupleSource.tuples_between`)."""
+        stem = self._stem(stream_id)
+        stem.learn(frozenset(names))
+        view = self._holding(stem, (first_row // SEGMENT_ROWS,), past_row)
+        return view.gathering.tuples_between(names, first_row, past_row)
+
     def forget(self) -> None:
         """Drop everything: another generation of the log has begun. Readers at work keep their views.
 

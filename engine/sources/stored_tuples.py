@@ -100,6 +100,12 @@ class StoredTuples:
         """Return the tuples of `rows`. Raises PageExpiredError if one is not held any more."""
         return self._stem(stream_id).gathering.tuples(names, rows)
 
+    def tuples_between(
+        self, stream_id: StreamId, names: Sequence[str], first_row: int, past_row: int
+    ) -> Tuples:
+        """Return the tuples of rows of one segment, as views (`TupleSource.tuples_between`)."""
+        return self._stem(stream_id).gathering.tuples_between(names, first_row, past_row)
+
     def _stem(self, stream_id: StreamId) -> DataSteM:
         stem = self._stems.get(stream_id)
         if stem is None:

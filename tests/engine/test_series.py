@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from psoup.engine.errors import AnswerTooLargeError, NotFoundError, NowOutOfRangeError
@@ -12,12 +14,13 @@ from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.shaped import series_groups
 from psoup.engine.invocation.shaped.series_groups import in_one_pass
 from psoup.engine.invoke import invoke
-from psoup.engine.limits import CHUNK_ROWS, SECOND_US
+from psoup.engine.limits import CHUNK_ROWS, SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.query.reading import Reading
 from psoup.engine.series import Point, Series, series
+from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
@@ -174,6 +177,30 @@ def test_series_after_retention_says_from_when_its_points_are_complete():
     for beyond_us in (EPOCH_US + 60 * SECOND_US - 1, EPOCH_US + 100 * SECOND_US + 1):
         with pytest.raises(NowOutOfRangeError):
             asked(world, query_id, [*instants, beyond_us])
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_points_over_segments_in_order_are_those_of_their_instants(late: bool):
+    """Rows in the order of their times are read as they lie, also where a window cuts or skips a segment."""
+    world, rows = World(), 2 * SEGMENT_ROWS + 700
+    world.declare(schema())
+    seconds = np.arange(rows) // 2
+    seconds[SEGMENT_ROWS + 5] -= late
+    numbers = np.random.default_rng(9)
+    table = {
+        "ts": pa.array(EPOCH_US + SECOND_US * seconds),
+        "a": pa.array(numbers.integers(0, 9, rows)),
+        "t": pa.array(["x", "y", "zz"]).take(pa.array(numbers.integers(0, 3, rows))),
+        "x": pa.array(numbers.normal(size=rows)),
+    }
+    world.append_table("s", pa.table(table).cast(arrow_schema(schema())))
+    instants = [EPOCH_US + SECOND_US * second for second in (5, rows // 2 - 1, 20, 40_000, 33_000)]
+    for keys in ("", "t, "):
+        behind = "GROUP BY t" if keys else ""
+        window = "BEGIN (NOW - 30000) END (NOW - 10)"
+        query_id = world.register(f"SELECT {keys}{AGGREGATES} FROM s {behind} {window}")
+        expected = [plain(point_of(world, query_id, now_us)) for now_us in instants]
+        assert expected == list(map(plain, asked(world, query_id, instants).points))
 
 
 @pytest.mark.parametrize("select", [SHAPES[1], SHAPES[6]])

@@ -9,7 +9,8 @@ Source: panes of Li et al. 2005, "No pane, no gain"; here for instants that are 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from itertools import pairwise
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +21,17 @@ from psoup.engine.aggregates.partial import (
     Partial,
     PartialRun,
     finished,
+    merged_states,
     partial_of,
     run_of,
     together,
 )
 from psoup.engine.checkpoint import checkpoint
-from psoup.engine.data.source import DatedRows, Tuples, TupleSource
+from psoup.engine.data.source import Tuples, TupleSource, by_segment
 from psoup.engine.errors import AnswerTooLargeError
 from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.pinning import complete_from, dated_span
+from psoup.engine.invocation.pinning import complete_from, has_forgotten
 from psoup.engine.invocation.series_points import Point
 from psoup.engine.invocation.shaped.grouping import (
     ComputedGroups,
@@ -38,6 +40,7 @@ from psoup.engine.invocation.shaped.grouping import (
     in_answer_order,
 )
 from psoup.engine.invocation.stream_finding import StreamFinding
+from psoup.engine.kernels.gather import ascends
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import AggregateCall
@@ -54,6 +57,8 @@ GROUPS_AT_ONCE: Final = 1 << 20
 """Groups of panes that are merged at once, for as many points as have them: some 100 MB of states at most."""
 _ALWAYS_US: Final = -(2**62)
 """Where a window without BEGIN begins."""
+_NEVER_US: Final = 2**62
+"""Where one without END ends."""
 
 
 def in_one_pass(reading: Reading, sources: int) -> bool:
@@ -67,7 +72,7 @@ def in_one_pass(reading: Reading, sources: int) -> bool:
 class SeriesGroups(StreamFinding):
     """The groups of a query over one stream at many instants. Used by one thread, once."""
 
-    __slots__ = ("_asked_us", "_grouping", "_shape", "_spans")
+    __slots__ = ("_bounds_us", "_grouping", "_instants_us", "_shape", "_shown_us")
 
     def __init__(
         self,
@@ -85,13 +90,19 @@ class SeriesGroups(StreamFinding):
         shape, (part,) = reading.shape, at.parts
         assert shape.keys is not None
         self._shape: Shape = shape
-        self._asked_us = instants
+        self._instants_us = instants
         self._grouping = Grouping(shape.keys, shape.aggregates)
-        self._spans = [
-            dated_span(self._shown.stream_id, self._window, now_us, part, at.first_row(0))
-            for now_us in instants
-        ]
-        self._shown = _around(self._spans)
+        self._bounds_us = [self._window.bind(now_us) for now_us in instants]
+        begins = [_ALWAYS_US if begin_us is None else begin_us for begin_us, _ in self._bounds_us]
+        ends = [_NEVER_US if end_us is None else end_us for _, end_us in self._bounds_us]
+        floor_us = _ALWAYS_US if part.floor_us is None else part.floor_us
+        # Nothing dated later than its instant is ever shown.
+        self._shown_us = np.array([np.maximum(begins, floor_us), np.minimum(ends, instants)])
+        """(2, n) the times that each point shows, from the first to the last, both inclusive."""
+        begin_us, end_us = int(self._shown_us[0].min()), int(self._shown_us[1].max())
+        self._shown = replace(
+            self._shown, begin_us=None if begin_us == _ALWAYS_US else begin_us, end_us=end_us
+        )
 
     def points(self, *, rows_max: int) -> tuple[list[Point], tuple[AggregateCall, ...]]:
         """Return what the query answers at each instant, and the aggregates that have overflowed in some of them.
@@ -106,15 +117,12 @@ class SeriesGroups(StreamFinding):
         return self.settled(lambda: self._points(rows_max))
 
     def _points(self, rows_max: int) -> tuple[list[Point], tuple[AggregateCall, ...]]:
-        tuples = self._read_of(self.visible())
-        begins = np.array(
-            [_ALWAYS_US if one.begin_us is None else one.begin_us for one in self._spans]
-        )
-        first = np.searchsorted(tuples.times, begins, side="left")
-        past = np.searchsorted(tuples.times, [one.end_us for one in self._spans], side="right")
-        past = np.maximum(first, past)
-        edges = np.unique(np.concatenate(([0, len(tuples.times)], first, past)))
-        panes = self._panes(tuples, edges)
+        pieces = self._pieces()
+        starts = np.cumsum([0, *(len(one.times) for one in pieces)])
+        first = _places(pieces, starts, self._shown_us[0], "left")
+        past = np.maximum(first, _places(pieces, starts, self._shown_us[1], "right"))
+        edges = np.unique(np.concatenate((starts, first, past)))
+        panes = self._panes(pieces, starts, edges)
         states, ranges = self._states(panes, np.searchsorted(edges, (first, past)))
         points: list[Point] = []
         overflowed: dict[AggregateCall, None] = {}
@@ -135,13 +143,39 @@ class SeriesGroups(StreamFinding):
         (tuples,) = self.tuples(rows, self._reading.group_names)
         return tuples
 
-    def _panes(self, tuples: Tuples, edges: Integers) -> PartialRun:
+    def _pieces(self) -> list[Tuples]:
+        """Return the visible rows in order of their times, in pieces that follow each other.
+
+        Where all rows of the stream are visible in their order, they are read as they lie, segment by segment.
+        """
+        pieces: list[Tuples] = []
+        for span in by_segment(self.spans()) if self.every else ():
+            first_row, past_row, inside = span if span[2] else self.narrowed(span)
+            if first_row == past_row:
+                continue
+            checkpoint()
+            piece = self.tuples_between(first_row, past_row, self._reading.group_names)
+            late = pieces and piece.times[0] < pieces[-1].times[-1]
+            if not inside or late or not ascends(piece.times):
+                return [self._read_of(self.visible())]
+            pieces.append(piece)
+        return pieces or [self._read_of(self.visible())]
+
+    def _panes(self, pieces: Sequence[Tuples], starts: Integers, edges: Integers) -> PartialRun:
+        """Return the groups of panes; `edges` cut the rows of all pieces into them, and have the `starts` of pieces."""
         if len(edges) == 1:  # there are no rows
             edges = np.zeros(2, dtype=np.int64)
-        rows = _rows_of(tuples)
-        run = run_of(self._grouping, rows, edges, 0, groups_max=rows.count + len(edges))
-        assert run is not None, "each pane has as many groups as rows at most, or one"
-        return run
+            starts = edges
+        runs: list[PartialRun] = []
+        for piece, reach in zip(pieces, pairwise(np.searchsorted(edges, starts)), strict=True):
+            checkpoint()
+            begin, end = reach if len(piece.times) else (0, 1)
+            own, rows = edges[begin : end + 1], _rows_of(piece)
+            groups_max = rows.count + len(own)
+            run = run_of(self._grouping, rows, own - own[0], int(begin), groups_max=groups_max)
+            assert run is not None, "each pane has as many groups as rows at most, or one"
+            runs.append(run)
+        return runs[0] if len(runs) == 1 else runs[0].followed(*runs[1:])
 
     def _states(self, panes: PartialRun, reach: Integers) -> tuple[Partial, Integers]:
         """Return the groups of panes, and (n, k, 2) which runs of them those of each point are.
@@ -178,9 +212,9 @@ class SeriesGroups(StreamFinding):
         some = states.take(places)
         points = np.repeat(np.arange(len(ranges)), sizes.sum(axis=1))
         groups = grouped((Column(ColumnType.INT64, points), *some.keys), some.count)
-        labels, count, (points_of, *keys) = groups.labels, groups.count, groups.keys
-        regrouped = tuple([state.regrouped(labels, count) for state in some.states])
-        found = finished(self._grouping, Partial(count, tuple(keys), regrouped))
+        points_of, *keys = groups.keys
+        merged = merged_states([some], [groups.labels], tuple(keys), groups.count)
+        found = finished(self._grouping, merged)
         return computed_groups(self._shape, found), points_of.values
 
     def _numbers(
@@ -205,12 +239,12 @@ class SeriesGroups(StreamFinding):
             (output.name, found.computed(output.expression, numbers))
             for output in self._shape.outputs
         ]
-        begin = 0
+        begin, forgets = 0, has_forgotten(self._snapshot.streams[0])
         for place, count in zip(some, counts.tolist(), strict=True):
-            now_us, rows = self._asked_us[place], slice(begin, begin + count)
+            now_us, rows = self._instants_us[place], slice(begin, begin + count)
             shown = tuple([(name, column.part(rows)) for name, column in columns])
-            begin_us, end_us = self._window.bind(now_us)
-            complete_us = complete_from(self._snapshot, now_us)
+            begin_us, end_us = self._bounds_us[place]
+            complete_us = complete_from(self._snapshot, now_us) if forgets else None
             yield Point(now_us, begin_us, end_us, complete_us, count, shown)
             begin += count
 
@@ -224,11 +258,17 @@ def series_too_large(rows_max: int) -> AnswerTooLargeError:
     )
 
 
-def _around(spans: Sequence[DatedRows]) -> DatedRows:
-    """Return a span that holds all of these, of rows of one stream."""
-    begins = [one.begin_us for one in spans if one.begin_us is not None]
-    begin_us = min(begins) if len(begins) == len(spans) else None
-    return replace(spans[0], begin_us=begin_us, end_us=max(one.end_us for one in spans))
+def _places(
+    pieces: Sequence[Tuples], starts: Integers, times_us: Integers, side: Literal["left", "right"]
+) -> Integers:
+    """Return where instants lie among the times of pieces, as `searchsorted` does; `starts` are those of the pieces."""
+    lasts = [int(one.times[-1]) if len(one.times) else _ALWAYS_US for one in pieces]
+    numbers = np.searchsorted(lasts, times_us, side=side)
+    places = starts[numbers]
+    for number in np.unique(numbers[numbers < len(pieces)]).tolist():
+        some = np.flatnonzero(numbers == number)
+        places[some] += np.searchsorted(pieces[number].times, times_us[some], side=side)
+    return places
 
 
 def _rows_of(tuples: Tuples) -> RowsToAggregate:

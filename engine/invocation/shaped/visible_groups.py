@@ -43,7 +43,7 @@ class VisibleGroups:
 class StreamRows:
     """The rows of a condition over one stream, as its aggregates read them."""
 
-    __slots__ = ("_finding", "_names", "dated", "hits")
+    __slots__ = ("_finding", "_names", "dated", "every", "hits", "narrowed")
 
     def __init__(self, finding: StreamFinding, names: Names) -> None:
         """Take what finds them, and the columns that the grouping reads."""
@@ -51,11 +51,18 @@ class StreamRows:
         self._names = names
         self.hits = finding.hits
         self.dated = finding.dated
+        self.every = finding.every
+        self.narrowed = finding.narrowed
 
     def read(self, rows: Rows) -> RowsToAggregate:
         """Return the columns of rows."""
         parts = self._finding.tuples(rows, self._names)
         return rows_to_aggregate(parts, parts[0].times)
+
+    def read_between(self, first_row: int, past_row: int) -> RowsToAggregate:
+        """Return the columns of rows that follow each other."""
+        tuples = self._finding.tuples_between(first_row, past_row, self._names)
+        return rows_to_aggregate((tuples,), tuples.times)
 
 
 def groups_of_stream(

@@ -95,6 +95,19 @@ def test_tuples_of_any_rows_oracle_are_those_that_were_built(numbers, names, ord
     assert [7 * i for i in reversed(numbers)] == found.take(reverse).times.tolist()
 
 
+@pytest.mark.parametrize(
+    ("first", "past"), [(0, 3), (SEGMENT_ROWS + 5, SEGMENT_ROWS + 40), (COUNT - 7, COUNT)]
+)
+def test_tuples_between_rows_of_a_segment_are_those_of_the_rows(first, past):
+    """They are read as they lie, of full segments and of the one that grows."""
+    found = STEM.gathering.tuples_between(list(KINDS), first, past)
+    expected = STEM.gathering.tuples(list(KINDS), np.arange(first, past))
+    assert expected.times.tolist() == found.times.tolist()
+    assert expected.tuple_ids.tolist() == found.tuple_ids.tolist()
+    for name, column in expected.columns.items():
+        assert column.to_list() == found.columns[name].to_list()
+
+
 def test_tuples_of_a_stream_without_declared_time_have_the_times_given():
     """Times lie beside the columns then, and a column of timestamps is one like others."""
     rows = np.array([COUNT - 1, 3], dtype=np.int64)
@@ -114,6 +127,8 @@ def test_tuples_of_segments_that_are_not_held_are_refused(number):
             stem.gathering.times(rows)
         with pytest.raises(PageExpiredError):
             stem.gathering.tuples(("text",), rows)
+        with pytest.raises(PageExpiredError):
+            stem.gathering.tuples_between(("text",), number, number + 1)
     kept = np.array([SEGMENT_ROWS], dtype=np.int64)
     assert [7 * SEGMENT_ROWS] == stem.gathering.times(kept).tolist()
 

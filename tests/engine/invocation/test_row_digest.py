@@ -45,6 +45,24 @@ def test_digest_of_one_text_is_that_of_its_bytes(text):
         assert digests([texts]).tolist() == expected
 
 
+def test_digests_of_a_dictionary_that_grows_are_those_of_its_texts():
+    """They are remembered as a whole; a text that came since has its own, and so has one of another dictionary."""
+    texts = ["a", "b"]
+    for codes in ([1, 0, 1], [0, 1], [2, 0, 1]):
+        if max(codes) == len(texts):
+            texts.append("c")
+        own = [
+            digests([column(ColumnType.STRING, [0, 1], [True, False], (texts[code],))])[0]
+            for code in codes
+        ]
+        assert digests([column(ColumnType.STRING, codes, None, texts)]).tolist() == own
+    others = column(ColumnType.STRING, [1, 0, 1], None, ["b", "a"])
+    assert (
+        digests([others]).tolist()
+        == digests([column(ColumnType.STRING, [0, 1, 0], None, texts)]).tolist()
+    )
+
+
 def test_digests_do_not_see_how_values_are_kept():
     """Codes of another dictionary, bits under NULL, the sign of zero and the form of NaN are not values."""
     texts = [

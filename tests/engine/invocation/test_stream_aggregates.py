@@ -35,6 +35,8 @@ TEXTS = ("b", "a", "c")
 class Hits:
     """Every third row of a stream, and how many rows were read; a window of times."""
 
+    every = False
+
     def __init__(self, begin_us=0, end_us=1 << 60, groups=3):
         self.begin_us, self.end_us, self.groups = begin_us, end_us, groups
         self.rows_read = 0
@@ -45,6 +47,10 @@ class Hits:
     def dated(self, rows):
         return rows[(TIMES[rows] >= self.begin_us) & (TIMES[rows] <= self.end_us)]
 
+    def narrowed(self, span):
+        """Return the span: times are in no order."""
+        return span
+
     def read(self, rows):
         self.rows_read += len(rows)
         columns = {
@@ -53,6 +59,11 @@ class Hits:
             "wide": Column(Type.INT64, rows * 7),
         }
         return RowsToAggregate(lambda ref: columns[ref.name], len(rows), TIMES[rows], rows)
+
+    def read_between(self, first_row, past_row):
+        assert self.every
+        assert first_row // SEGMENT_ROWS == (past_row - 1) // SEGMENT_ROWS
+        return self.read(np.arange(first_row, past_row))
 
     def spans(self):
         """Return where visible rows lie, chunk by chunk, as a source tells."""
@@ -78,6 +89,15 @@ class Hits:
         return grouping.aggregated(self.read(self.visible()))
 
 
+class AllRows(Hits):
+    """All rows of the stream."""
+
+    every = True
+
+    def hits(self, first_row, past_row):
+        return np.arange(first_row, past_row)
+
+
 def grouping_of(*keys):
     kinds = {"key": Type.STRING, "wide": Type.INT64}
     return Grouping([ColumnRef(0, key, kinds[key]) for key in keys], CALLS)
@@ -101,7 +121,8 @@ def ask(hits, grouping, known, *, lowest_row=0):
 
 
 @pytest.mark.parametrize("keys", [(), ("key",)], ids=str)
-@settings(max_examples=25, deadline=None)
+@pytest.mark.parametrize("hits_of", [Hits, AllRows])
+@settings(max_examples=12, deadline=None)
 @given(
     windows=st.lists(
         st.tuples(st.integers(-CHUNK_ROWS, ROWS), st.integers(0, ROWS + 4 * CHUNK_ROWS)),
@@ -109,11 +130,11 @@ def ask(hits, grouping, known, *, lowest_row=0):
         max_size=5,
     )
 )
-def test_aggregates_differential_are_those_of_all_rows_whatever_is_kept(keys, windows):
+def test_aggregates_differential_are_those_of_all_rows_whatever_is_kept(hits_of, keys, windows):
     """Windows that slide, grow, jump and shrink share one set of partials, which stays sound."""
     grouping, cache = grouping_of(*keys), PartialCache()
     for begin_us, length_us in windows:
-        hits = Hits(begin_us, begin_us + length_us)
+        hits = hits_of(begin_us, begin_us + length_us)
         found = ask(hits, grouping, cache.partials(1, 2, grouping))
         assert shown(hits.whole(grouping)) == shown(found.groups)
         assert extent_of(hits.visible()) == found.extent

@@ -161,9 +161,15 @@ def test_add_numbers_adds_those_of_equal_labels():
     """Carried numbers with and without sign."""
     values = [5, -7, 2**70, -(2**70) - 1]
     made = np.zeros((2, 4), dtype=np.int64)
-    numbers.add_numbers(digits_of(values, 4), np.array([0, 0, 1, 1]), made)
+    numbers.add_numbers(digits_of(values, 4), np.array([0, 0, 1, 1]), 0, made)
     numbers.carry(made)
     assert [-2, -1] == [number(row) for row in made]
+    numbers.add_numbers(digits_of([3], 2), np.array([1]), 2, made)
+    numbers.carry(made)
+    assert [-2, 3 * 2**64 - 1] == [number(row) for row in made]
+    counts = np.array([1, 0, 4])
+    exact_sums.add_counts(np.array([2, 3, 5]), np.array([2, 0, 2]), counts)
+    assert [4, 0, 11] == counts.tolist()
 
 
 @pytest.mark.usefixtures("kernels")

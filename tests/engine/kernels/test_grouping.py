@@ -64,6 +64,15 @@ def test_mark_and_look_up_number_values_of_a_narrow_span(dtype):
     assert [8, 6, 8, 9] == found.tolist()
 
 
+def test_divide_numbers_the_groups_of_each_unit_by_themselves():
+    """A unit without rows has numbers of its own, which nothing has."""
+    labels, edges = np.array([1, 0, 1, 2]), np.array([0, 3, 3, 4])
+    found, seen = np.empty(4, dtype=np.int64), np.zeros(9, dtype=np.bool_)
+    grouping.divide(labels, edges, 3, found, seen)
+    assert [1, 0, 1, 8] == found.tolist()
+    assert [0, 1, 8] == np.flatnonzero(seen).tolist()
+
+
 def test_rows_by_group_keeps_the_order_of_rows():
     """Rows of a group follow each other, ascending; a group without rows has none."""
     labels = np.array([2, 0, 2, 3, 0])
@@ -89,7 +98,8 @@ def test_extremes_of_groups_differential_are_min_and_max(dtype):
     extremes.least_of_groups(values, labels, low)
     extremes.largest_of_groups(values, labels, high)
     least, largest = np.full(4, 99, dtype=dtype), np.full(4, -99, dtype=dtype)
-    extremes.extremes_of_runs(values, np.array([0, 5, 5, 30, 40]), least, largest)
+    extremes.least_of_runs(values, np.array([0, 5, 5, 30, 40]), least)
+    extremes.largest_of_runs(values, np.array([0, 5, 5, 30, 40]), largest)
     assert [values[labels == group].min(initial=99) for group in range(4)] == low.tolist()
     assert [values[labels == group].max(initial=-99) for group in range(4)] == high.tolist()
     assert (low.tolist(), high.tolist()) == (least.tolist(), largest.tolist())

@@ -1,0 +1,215 @@
+"""The groups of a stream's partials, each with a number: keys are compared when groups come, later their numbers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from sys import getsizeof
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psoup.engine.aggregates.extremes import column_bytes
+from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
+from psoup.engine.aggregates.groups import Groups, Members, edges_of, grouped
+from psoup.engine.aggregates.ordinals import numbered
+from psoup.engine.aggregates.partial import Partial, merged_states
+from psoup.engine.kernels.grouping import look_up, mark
+from psoup.engine.query.values.evaluate import evaluate
+from psoup.engine.tuples.batch import Column, empty_column
+from psoup.engine.tuples.joined_columns import stacked
+from psoup.engine.tuples.schema import ColumnType
+
+Integers = NDArray[np.int64]
+
+_UNKNOWN: Final = -1
+_DICTIONARIES_MAX: Final = 4
+"""Dictionaries whose codes are remembered as numbers: the ends of a window lie in two segments."""
+_WASTED_MIN: Final = 4_096
+_SHARE_MIN: Final = 2
+"""A table of more than _WASTED_MIN groups of which fewer than one in so many is used is made anew."""
+
+
+class GroupTable:
+    """Groups, numbered in the order in which they came. It grows by becoming another table, in which numbers stay.
+
+    Shared by threads: what it remembers each of them would find.
+
+    Attributes:
+        keys: for each key of GROUP BY its value of each group; () = there is one group.
+        count: how many groups there are.
+    """
+
+    __slots__ = ("_numbers", "_of_codes", "_order", "count", "keys", "nbytes")
+
+    def __init__(self, keys: Sequence[Column], count: int) -> None:
+        """Take the keys of groups, which are distinct."""
+        self.keys = tuple(keys)
+        self.count = count
+        self._order: Integers | None = None
+        self._numbers: dict[object, int] | None = None
+        self._of_codes: tuple[tuple[Sequence[str], Integers], ...] = ()
+        self.nbytes = sum(map(column_bytes, self.keys))
+        """Bytes of the arrays, of texts and of the numbers of texts."""
+        if self._by_text:
+            self._numbers = {text: number for number, text in enumerate(self.keys[0].to_list())}
+            self.nbytes += getsizeof(self._numbers)
+
+    @staticmethod
+    def of_kinds(kinds: Sequence[ColumnType]) -> "GroupTable":
+        """Return a table for keys of these types, without groups; where there are no keys, with the only one."""
+        return GroupTable([empty_column(kind) for kind in kinds], 0 if kinds else 1)
+
+    def without_groups(self) -> "GroupTable":
+        """Return a table for the same keys that has no groups."""
+        return self.of_kinds([key.type for key in self.keys])
+
+    @property
+    def _by_text(self) -> bool:
+        return len(self.keys) == 1 and self.keys[0].type is ColumnType.STRING
+
+    def grouped(self, grouping: Grouping, rows: RowsToAggregate) -> tuple["GroupTable", Groups]:
+        """Return rows in groups whose key is their number, and the table that has all of them.
+
+        Cost: that of `Grouping.groups`, and a comparison with the groups there are; for one key of texts two passes
+        over its codes, and one look-up for each text of a dictionary that is not remembered.
+        """
+        if not grouping.keys:
+            return self, grouping.groups(rows)
+        keys = [evaluate(key, rows.columns, rows.count) for key in grouping.keys]
+        if self._by_text and keys[0].valid is None and rows.count:
+            return self._grouped_by_codes(keys[0])
+        groups = grouped(keys, rows.count)
+        table, numbers = self._with(groups.keys, groups.count)
+        return table, Groups((Column(ColumnType.INT64, numbers),), groups.members)
+
+    def merged(self, parts: Sequence[Partial]) -> Partial:
+        """Return each group of some partials once, in order of the keys: at least one, of groups that have numbers.
+
+        Cost: O(groups of all), some nanoseconds for each group and state.
+        """
+        if not self.keys:
+            labels = [np.zeros(part.count, dtype=np.int64) for part in parts]
+            return merged_states(parts, labels, (), 1)
+        labels, shown = self._labels([part.keys[0].values for part in parts])
+        if shown is None:
+            return merged_states(parts, labels, self.keys, self.count)
+        keys = tuple([key.take(shown) for key in self.keys])
+        return merged_states(parts, labels, keys, len(shown))
+
+    def wastes(self, partial: Partial) -> bool:
+        """Return whether most of many groups are none of a partial's, which knows its own by number.
+
+        Cost: 0.5 ns for each of the partial's.
+        """
+        if not self.keys or self.count <= _WASTED_MIN:
+            return False
+        seen = np.zeros(self.count, dtype=np.bool_)
+        mark(partial.keys[0].values, 0, seen)
+        return bool(_SHARE_MIN * np.count_nonzero(seen) < self.count)
+
+    def compacted(self, partial: Partial) -> tuple["GroupTable", Partial]:
+        """Return a table with the groups of a partial alone, and the partial with their numbers there."""
+        numbers, kept = numbered(partial.keys[0].values)
+        keys = (Column(ColumnType.INT64, numbers),)
+        table = GroupTable([key.take(kept) for key in self.keys], len(kept))
+        return table, replace(partial, keys=keys)
+
+    def _grouped_by_codes(self, key: Column) -> tuple["GroupTable", Groups]:
+        """Return rows in groups of texts, none of which is NULL."""
+        codes, dictionary = key.values, key.dictionary
+        assert dictionary is not None, "a string column has its dictionary"
+        seen = np.zeros(len(dictionary), dtype=np.bool_)
+        mark(codes, 0, seen)
+        used = np.flatnonzero(seen)
+        table, numbers = self.with_texts(dictionary, used)
+        if (numbers[1:] < numbers[:-1]).any():
+            order = np.argsort(numbers)
+            used, numbers = used[order], numbers[order]
+        places = np.empty(len(dictionary), dtype=np.int64)
+        places[used] = np.arange(len(used))
+        labels = np.empty(len(codes), dtype=np.int64)
+        look_up(codes, 0, places, labels)
+        members = Members(None, labels, len(used), edges_of(labels, len(used)))
+        return table, Groups((Column(ColumnType.INT64, numbers),), members)
+
+    def with_texts(
+        self, dictionary: Sequence[str], used: Integers
+    ) -> tuple["GroupTable", Integers]:
+        """Return a table that has the texts of some codes, which ascend, and their numbers; the key is one of texts."""
+        for known, of_codes in self._of_codes:
+            if known is dictionary and used[-1] < len(of_codes):
+                numbers = of_codes[used]
+                if (numbers != _UNKNOWN).all():
+                    return self, numbers
+        of_texts, texts = self._numbers, [dictionary[code] for code in used.tolist()]
+        assert of_texts is not None, "the key is one of texts"
+        fresh = sorted(text for text in texts if text not in of_texts)
+        if fresh:
+            codes = np.arange(len(fresh), dtype=np.int32)
+            added = Column(ColumnType.STRING, codes, None, fresh)
+            return self._grown((added,), len(fresh)).with_texts(dictionary, used)
+        numbers = np.array([of_texts[text] for text in texts], dtype=np.int64)
+        of_codes = np.full(len(dictionary), _UNKNOWN, dtype=np.int64)
+        of_codes[used] = numbers
+        self._remember(dictionary, of_codes)
+        return self, numbers
+
+    def _remember(self, dictionary: Sequence[str], of_codes: Integers) -> None:
+        """Keep the numbers of the codes of a dictionary for those who read its rows again."""
+        others = [pair for pair in self._of_codes if pair[0] is not dictionary]
+        self._of_codes = ((dictionary, of_codes), *others[: _DICTIONARIES_MAX - 1])
+
+    def _with(self, keys: Sequence[Column], count: int) -> tuple["GroupTable", Integers]:
+        """Return a table that has groups with these keys, which are distinct, and their numbers."""
+        if not self.count:
+            return GroupTable(keys, count), np.arange(count)
+        pairs = zip(self.keys, keys, strict=True)
+        labels = grouped([stacked(pair) for pair in pairs], self.count + count).labels
+        of_labels = np.full(self.count + count, _UNKNOWN, dtype=np.int64)
+        of_labels[labels[: self.count]] = np.arange(self.count)
+        numbers = of_labels[labels[self.count :]]
+        fresh = np.flatnonzero(numbers == _UNKNOWN)
+        if not len(fresh):
+            return self, numbers
+        numbers[fresh] = self.count + np.arange(len(fresh))
+        return self._grown([key.take(fresh) for key in keys], len(fresh)), numbers
+
+    def _grown(self, keys: Sequence[Column], count: int) -> "GroupTable":
+        pairs = zip(self.keys, keys, strict=True)
+        return GroupTable([stacked(pair) for pair in pairs], self.count + count)
+
+    def _labels(self, numbers: Sequence[Integers]) -> tuple[Sequence[Integers], Integers | None]:
+        """Return for the groups of each part a label in order of the keys, and their numbers; None = all, as they are.
+
+        Where there are more groups than are asked for, those alone are looked at.
+        """
+        if self.count > sum(map(len, numbers)):
+            every, shown = numbered(np.concatenate(numbers))
+            places = np.argsort(self._ranks[shown])
+            labels = np.empty(len(shown), dtype=np.int64)
+            labels[places] = np.arange(len(shown))
+            cuts = np.cumsum([len(some) for some in numbers[:-1]])
+            return np.split(labels[every], cuts), shown[places]
+        seen = np.zeros(self.count, dtype=np.bool_)
+        for some in numbers:
+            mark(some, 0, seen)
+        order = self._in_order
+        if seen.all() and order is None:
+            return numbers, None
+        shown = np.flatnonzero(seen) if order is None else order[seen[order]]
+        places = np.empty(self.count, dtype=np.int64)
+        places[shown] = np.arange(len(shown))
+        return [places[some] for some in numbers], shown
+
+    @property
+    def _ranks(self) -> Integers:
+        """Return the place of each group in order of the keys."""
+        return grouped(self.keys, self.count).labels
+
+    @property
+    def _in_order(self) -> Integers | None:
+        """Return the numbers of the groups in order of the keys; None = they ascend."""
+        if self._order is None:
+            self._order = np.argsort(self._ranks)
+        order = self._order
+        return None if (order[1:] > order[:-1]).all() else order
