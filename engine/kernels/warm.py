@@ -63,7 +63,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 82 + json_bodies.warm_up()
+        return 83 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -148,7 +148,6 @@ def _group() -> None:
     for either in (values, np.zeros(1)):
         extremes.least_of_groups(either, labels, either.copy())
         extremes.largest_of_groups(either, labels, either.copy())
-        extremes.extremes_of_runs(either, edges, either.copy(), either.copy())
     extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
         extremes.least_of_runs(either, edges, either.copy())
         extremes.largest_of_runs(either, edges, either.copy())
@@ -238,18 +237,21 @@ def _match(bitmaps: Words) -> None:
 def _find_by_value(bitmaps: Words, written: Written) -> None:
     """Find one clause by its value, which one row has."""
     values = np.arange(_ROWS)
-    rows = np.zeros((4, _ROWS), dtype=np.int32)
-    found, nexts, names, firsts = rows
-    pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found)
+    found, *asked = np.zeros((4, _ROWS), dtype=np.int32)
+    unsettled = np.zeros((2, _ROWS), dtype=np.int32)
+    pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found, unsettled)
     edges = np.arange(2, dtype=np.int32)
-    heads = np.full(1, pivot.NOWHERE, dtype=np.int32)
-    count = pivot.candidates(found, edges, heads, nexts, names, firsts)
-    pivoted = pivot.Pivoted(edges, rows[:2, :2].copy(), np.zeros((0, 3), dtype=np.int64))
+    digits = np.zeros(1 << pivot.DIGIT_BITS, dtype=np.int32)
+    _, some = pivot.by_place(found, 1, unsettled, digits)
+    rows = unsettled[0, :some]
+    count = pivot.candidates(rows, found, edges, *asked)
+    pivoted = pivot.Pivoted(
+        edges, np.zeros((2, 2), dtype=np.int32), np.zeros((0, 3), dtype=np.int64)
+    )
     pivot.match_candidates(
         pivoted,
-        names[:count],
-        firsts[:count],
-        nexts,
+        *[one[:count] for one in asked],
+        rows,
         values[None, :],
         bitmaps[:1],
         np.zeros(1, dtype=np.uint8),
