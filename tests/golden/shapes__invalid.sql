@@ -109,7 +109,7 @@ SELECT SUM(*) FROM trades
 SELECT COUNT(DISTINCT sym, px) FROM trades
 --> unsupported-sql 1:8:23 COUNT(DISTINCT sym, px)
 --> COUNT takes one value, found 2.
---> write COUNT(*), COUNT(x) or COUNT(DISTINCT x)
+--> write COUNT(*), COUNT(x) or COUNT(DISTINCT x), of several columns COUNT(DISTINCT a || ',' || b)
 
 SELECT COUNT(DISTINCT *) FROM trades
 --> unsupported-sql 1:23:1 *
@@ -199,7 +199,7 @@ SELECT COUNT(px FROM trades
 SELECT SUM(INTERVAL '5' MINUTE) FROM trades
 --> type-mismatch 1:12:19 INTERVAL '5' MINUTE
 --> An INTERVAL stands only beside a TIMESTAMP.
---> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR
+--> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR; ts - ts is a number of microseconds
 
 -- aggregates that are not offered
 SELECT STDDEV(px) FROM trades
@@ -382,8 +382,8 @@ SELECT DISTINCT COUNT(*) FROM trades GROUP BY sym ORDER BY MAX(px)
 
 SELECT px * 2 AS twice, twice + 1 AS more FROM trades
 --> unknown-column 1:25:5 twice
---> trades has no column 'twice'.
---> columns of trades: Name, open, "order", px, qty, sym, ts
+--> 'twice' is the name of an output, and outputs read columns.
+--> write what it stands for: px * 2.0
 
 -- limits
 SELECT sym FROM trades LIMIT
@@ -413,8 +413,8 @@ SELECT sym FROM trades LIMIT 5, 10
 
 SELECT sym FROM trades LIMIT 10 %
 --> unsupported-sql 1:33:1 %
---> Expected the end of the query, found '%'. This is SQL outside the dialect of standing queries.
---> leave out what follows, or join conditions by AND
+--> LIMIT takes a number alone.
+--> LIMIT and OFFSET take whole numbers: LIMIT 10 OFFSET 20
 
 SELECT sym FROM trades LIMIT 1000000001
 --> query-too-complex 1:30:10 1000000001
@@ -651,8 +651,8 @@ SELECT t.px FROM trades t CROSS JOIN symbols s ON t.sym = s.id
 
 SELECT t.px FROM trades t LEFT ANTI JOIN symbols s ON t.sym = s.id
 --> unsupported-sql 1:32:4 ANTI
---> Expected JOIN after LEFT, found 'ANTI'. This is SQL outside the dialect of standing queries.
---> write JOIN after LEFT
+--> ANTI JOIN is not offered.
+--> write FROM a LEFT JOIN b ON a.x = b.y WHERE b.y IS NULL
 
 SELECT t.px FROM trades t LEFT JOIN LATERAL symbols s ON t.sym = s.id
 --> sql-syntax 1:37:7 LATERAL
