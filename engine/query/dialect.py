@@ -43,7 +43,7 @@ PATTERN_HINT = "use LIKE with % and _"
 BUCKET_HINT = "TIME_BUCKET(INTERVAL '5' MINUTE, ts) gives the bucket of a row"
 _SINGLE = "LEFT and SUBSTRING cut a text; the list of IN stands in round brackets: IN (1, 2)"
 _NOT = "write NOT before a condition, <> between values"
-_WHOLE = "/ gives a DOUBLE: write FLOOR(a / b), and a % b for the rest"
+_WHOLE = "/ gives a DOUBLE: a whole number is CAST((a - a % b) / b AS BIGINT), and its rest a % b"
 _NAMED = "write :name or $name, and give its value in params"
 
 CLAUSES = {

@@ -357,7 +357,7 @@ SELECT WINDOW(ts, '5 minutes') FROM trades
 SELECT px // 2 FROM trades
 --> sql-syntax 1:12:1 /
 --> Expected a value, found '/'.
---> a comment begins with --; / gives a DOUBLE: write FLOOR(a / b), and a % b for the rest
+--> a comment begins with --; / gives a DOUBLE: a whole number is CAST((a - a % b) / b AS BIGINT), and its rest a % b
 
 SELECT sym FROM trades WHERE sym <=> 'ACME'
 --> sql-syntax 1:36:1 >

@@ -506,11 +506,6 @@ SELECT sym FROM trades WHERE px = TIMESTAMP '2014-01-05'
 --> DOUBLE does not compare with TIMESTAMP constant '2014-01-05 00:00:00'.
 --> write a number, without quotes
 
-SELECT NULL + NULL FROM trades
---> type-mismatch 1:8:4 NULL
---> Expected a number, found NULL.
---> + - * / % take BIGINT and DOUBLE
-
 SELECT sym FROM trades WHERE ts > ts - INTERVAL '1.2.3' HOUR
 --> sql-syntax 1:49:7 '1.2.3'
 --> '1.2.3' is no number of whole microseconds of at most 64 bits.

@@ -596,8 +596,8 @@ SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id OR s.lot > 5
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON FALSE
 --> unsupported-sql 1:50:5 FALSE
---> The ON of a LEFT JOIN has no comparison of its stream with one before it.
---> compare the streams by = or by a span, not within OR: ON a.x = b.y
+--> The ON of a LEFT JOIN is true of no rows.
+--> every row of the left would stand alone: select from its stream alone
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE COUNT(*) > 5
 --> unsupported-sql 1:69:8 COUNT(*)
@@ -661,8 +661,8 @@ SELECT t.px FROM trades t LEFT JOIN LATERAL symbols s ON t.sym = s.id
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND s.lot = NULL
 --> unsupported-sql 1:50:29 t.sym = s.id AND s.lot = NULL
---> The ON of a LEFT JOIN has no comparison of its stream with one before it.
---> compare the streams by = or by a span, not within OR: ON a.x = b.y
+--> The ON of a LEFT JOIN is true of no rows.
+--> every row of the left would stand alone: select from its stream alone
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19)) WHERE (s.id, s.lot) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
 --> query-too-complex 1:50:275 t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
