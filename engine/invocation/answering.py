@@ -13,6 +13,7 @@ from psoup.engine.invocation.arrivals import clock_brings, ticks
 from psoup.engine.invocation.cache import InvocationCache, Order, Table, Whole
 from psoup.engine.invocation.changes import Finder, changed
 from psoup.engine.invocation.continuing import before_all, continues, is_complete
+from psoup.engine.invocation.distinct import shown_once
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.query.values.evaluate import evaluate
@@ -42,6 +43,8 @@ def outputs(reading: Reading, parts: Sequence[Tuples]) -> tuple[tuple[str, Colum
         )
         for output in reading.shape.outputs
     ]
+    if reading.shape.distinct:
+        found = [(name, shown_once(column)) for name, column in found]
     return tuple(found)
 
 

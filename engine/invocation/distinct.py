@@ -6,6 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.tuples.batch import Column
+from psoup.engine.tuples.schema import ColumnType
+
+
+def shown_once(column: Column) -> Column:
+    """Return values as DISTINCT shows them: a zero is 0.0, whichever of the equal rows comes first."""
+    if column.type is not ColumnType.FLOAT64:
+        return column
+    return Column(column.type, column.values + 0.0, column.valid)
 
 
 def first_and_last(

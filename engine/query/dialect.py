@@ -1,7 +1,8 @@
 """The edges of the dialect: reserved words, and what to say about SQL that is not offered.
 
 What is offered is written down in `text/expression_grammar.py`, `text/parser.py` and `functions/table.py`: nothing
-else is ever accepted. But for the names of types, the tables here only make refusals helpful.
+else is ever accepted. But for the names of types, the tables here only make refusals helpful; `other_functions.py` has
+those of functions.
 """
 
 from psoup.engine.tuples.schema import ColumnType
@@ -27,15 +28,22 @@ STATEMENTS = _words(
 )
 """Words that begin other statements of SQL."""
 
-_OVER = (
+OVER_HINT = (
     "aggregate by groups: SELECT a, SUM(b) FROM s GROUP BY a; the greatest of each by ARG_MAX(x, y); "
     "the latest row of each: FROM s [PARTITION BY a ROWS 1]"
 )
-_SUBQUERY = "write constants instead, or register the inner query on its own"
+_SUBQUERY = (
+    "join the streams in FROM (LEFT JOIN b ON a.x = b.y WHERE b.y IS NULL for rows without partners), "
+    "write constants, or register the inner query on its own"
+)
 JOIN_HINT = "the joins are FROM a JOIN b ON a.x = b.y, FROM a LEFT JOIN b ON a.x = b.y, and FROM a, b WHERE a.x = b.y"
 _CONDITION = "write the condition out: JOIN b ON a.x = b.x"
 _SETS = "register each SELECT on its own"
-_PATTERN = "use LIKE with % and _"
+PATTERN_HINT = "use LIKE with % and _"
+BUCKET_HINT = "TIME_BUCKET(INTERVAL '5' MINUTE, ts) gives the bucket of a row"
+_SINGLE = "LEFT and SUBSTRING cut a text; the list of IN stands in round brackets: IN (1, 2)"
+_NOT = "write NOT before a condition, <> between values"
+_WHOLE = "/ gives a DOUBLE: a whole number is CAST((a - a % b) / b AS BIGINT), and its rest a % b"
 _NAMED = "write :name or $name, and give its value in params"
 
 CLAUSES = {
@@ -58,26 +66,26 @@ CLAUSES = {
     "ON": ("ON there", JOIN_HINT),
     "USING": ("USING", _CONDITION),
     "WINDOW": ("WINDOW", "the window of a query is BEGIN (...) END (...)"),
-    "OVER": ("A window function", _OVER),
-    "QUALIFY": ("QUALIFY", _OVER),
+    "OVER": ("A window function", OVER_HINT),
+    "QUALIFY": ("QUALIFY", OVER_HINT),
     "TABLESAMPLE": ("TABLESAMPLE", "leave it out"),
     "INTO": ("INTO", "invoke the query to read its answer"),
     "FOR": ("FOR", "leave it out"),
     "COLLATE": ("COLLATE", "strings compare by code point"),
-    "SIMILAR": ("SIMILAR TO", _PATTERN),
-    "REGEXP": ("A regular expression", _PATTERN),
-    "RLIKE": ("A regular expression", _PATTERN),
-    "GLOB": ("GLOB", _PATTERN),
+    "SIMILAR": ("SIMILAR TO", PATTERN_HINT),
+    "REGEXP": ("A regular expression", PATTERN_HINT),
+    "RLIKE": ("A regular expression", PATTERN_HINT),
+    "GLOB": ("GLOB", PATTERN_HINT),
     "AT": ("AT TIME ZONE", "timestamps are UTC; write the offset into the literal"),
     "ISNULL": ("ISNULL", "write IS NULL"),
     "NOTNULL": ("NOTNULL", "write IS NOT NULL"),
-    "DIV": ("DIV", "use / (DOUBLE) and %"),
+    "DIV": ("DIV", _WHOLE),
     "XOR": ("XOR", "write a <> b"),
     "==": ("==", "write ="),
     "&&": ("&&", "write AND"),
-    "~": ("~", _PATTERN),
-    "!": ("!", "write NOT"),
-    "[": ("A subscript", "columns hold single values"),
+    "~": ("~", PATTERN_HINT),
+    "!": ("!", _NOT),
+    "[": ("A subscript", _SINGLE),
     "->": ("->", "columns hold single values"),
     "->>": ("->>", "columns hold single values"),
     "^": ("^", "write POWER(x, y)"),
@@ -134,6 +142,8 @@ RESTS = {
     "CHANGES": "leave EMIT CHANGES out: a standing query answers what it holds when it is invoked",
     "SELECT": "register each SELECT on its own",
     "UNKNOWN": "write IS NULL",
+    "ROW": "write LIMIT 10 OFFSET 20",
+    "ROWS": "write LIMIT 10 OFFSET 20",
     "DISTINCT": "compare with =, ask for NULL by IS NULL, or write IS DISTINCT FROM",
 }
 """What to do where one of these stands behind a finished part."""
@@ -150,6 +160,7 @@ STAR_CHANGES = _words("EXCEPT EXCLUDE RENAME REPLACE")
 """What other dialects let `*` be followed by, with brackets behind it."""
 
 STATEMENT_HINTS = {
+    "EXPLAIN": "POST /v1/validate tells what a query means, GET /v1/queries/{id}/explain how it is answered",
     "CREATE": "streams are declared by PUT /v1/streams/{name}",
     "DROP": "streams are dropped by DELETE /v1/streams/{name}",
     "ALTER": "a stream is dropped and declared anew to change it",
@@ -173,8 +184,14 @@ CLOCKS = _words(
 CLOCK_DETAIL = "The present is known to the window alone, not to SELECT, WHERE or ON."
 CLOCK_HINT = "move with NOW by a window behind WHERE: BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
 
-JOIN_KINDS = _words("ANTI ASOF OUTER POSITIONAL SEMI")
-"""Kinds of joins whose names are no reserved words: without this they would be read as aliases."""
+JOIN_KINDS = {
+    "ANTI": "write FROM a LEFT JOIN b ON a.x = b.y WHERE b.y IS NULL",
+    "ASOF": "join the latest row of each: FROM a JOIN b [PARTITION BY y ROWS 1] ON a.x = b.y",
+    "OUTER": JOIN_HINT,
+    "POSITIONAL": JOIN_HINT,
+    "SEMI": "write SELECT DISTINCT a.x, ... FROM a JOIN b ON a.x = b.y",
+}
+"""Kinds of joins whose names are no reserved words, and what to write: without this they would be read as aliases."""
 
 OPERANDS = {
     "SELECT": ("A subquery", _SUBQUERY),
@@ -183,7 +200,10 @@ OPERANDS = {
     "EXISTS": ("EXISTS", _SUBQUERY),
     "ANY": ("ANY", "write IN (...)"),
     "SOME": ("SOME", "write IN (...)"),
-    "ALL": ("ALL", "write NOT IN (...)"),
+    "ALL": (
+        "ALL",
+        "write NOT IN (...) for <> ALL; elsewhere leave ALL out: it goes without saying",
+    ),
     "DISTINCT": (
         "DISTINCT inside an expression",
         "SELECT DISTINCT takes whole rows, COUNT(DISTINCT x) the values of one column",
@@ -192,20 +212,21 @@ OPERANDS = {
     ":": ("A parameter without a name", _NAMED),
     "$": ("A parameter without a name", _NAMED),
     "@": ("A parameter with @", _NAMED),
-    "[": ("A list", "use IN (1, 2, 3)"),
+    "[": ("A list", "write IN (1, 2, 3); a name stands in double quotes"),
     "{": ("A parameter in braces", _NAMED),
     "+": ("Unary plus", "leave it out"),
     "~": ("~", "the operators are + - * / %"),
-    "!": ("!", "write NOT"),
+    "!": ("!", _NOT),
+    "WINDOW": ("WINDOW()", BUCKET_HINT),
 }
 """What may stand in place of an operand in SQL: its name, and the nearest supported form."""
 
 MISPLACED = {
     "FROM": "name the columns to select, or * for all of them, without a comma behind the last",
     "%": f"a placeholder like %s is not filled in: {_NAMED}",
-    "*": "* alone is the whole select list; between two numbers it multiplies, and ** is not offered",
-    "/": "a comment begins with --; / divides, as DOUBLE, and // is not offered",
-    ">": "greater or equal is written >=",
+    "*": "* alone is the whole select list; between two numbers it multiplies, and a power is POWER(x, y)",
+    "/": f"a comment begins with --; {_WHOLE}",
+    ">": "greater or equal is written >=, and <=> is written IS NOT DISTINCT FROM",
     "<": "less or equal is written <=",
     "=": "equality is written with one =",
 }
@@ -216,76 +237,6 @@ TYPED_LITERALS = {
     "TIMESTAMPTZ": ("A TIMESTAMPTZ literal", "write TIMESTAMP '2014-01-05T12:00:00+02:00'"),
     "DATETIME": ("A DATETIME literal", "write TIMESTAMP '2014-01-05 12:00:00'"),
 }
-
-_DEVIATIONS = "write STDDEV_SAMP(x) or STDDEV_POP(x)"
-_VARIANCES = "write VAR_SAMP(x) or VAR_POP(x)"
-_QUANTILES = "write QUANTILE_CONT(x, 0.9), or MEDIAN(x)"
-_LISTS = "select the rows: SELECT a FROM s WHERE ..., and gather them where they arrive"
-OTHER_AGGREGATES = {
-    "ANY_VALUE": "write FIRST(x) or MIN(x)",
-    "APPROX_COUNT_DISTINCT": "write COUNT(DISTINCT x), which is exact",
-    "APPROX_QUANTILE": _QUANTILES,
-    "ARGMAX": "write ARG_MAX(x, y)",
-    "ARGMIN": "write ARG_MIN(x, y)",
-    "ARRAY_AGG": _LISTS,
-    "COUNT_IF": "write COUNT(*) FILTER (WHERE condition)",
-    "GROUP_CONCAT": _LISTS,
-    "LIST": _LISTS,
-    "LISTAGG": _LISTS,
-    "MAX_BY": "write ARG_MAX(x, y)",
-    "MEAN": "write AVG(x)",
-    "MIN_BY": "write ARG_MIN(x, y)",
-    "MODE": "count by groups: SELECT x, COUNT(*) FROM s GROUP BY x ORDER BY 2 DESC LIMIT 1",
-    "PERCENTILE_CONT": _QUANTILES,
-    "PERCENTILE_DISC": _QUANTILES,
-    "QUANTILE": _QUANTILES,
-    "QUANTILE_DISC": _QUANTILES,
-    "STDDEV": _DEVIATIONS,
-    "STRING_AGG": _LISTS,
-    "VARIANCE": _VARIANCES,
-}
-"""Aggregates of other dialects, and the nearest supported form."""
-FUNCTION_HINTS = {
-    "REGEXP_MATCHES": _PATTERN,
-    "REGEXP_REPLACE": "replace plain texts: REPLACE(s, 'old', 'new')",
-    "REGEXP_EXTRACT": "cut by place: SUBSTRING(s, STRPOS(s, ':') + 1)",
-    "SPLIT_PART": "cut by place: SUBSTRING(s, STRPOS(s, ':') + 1)",
-    "FORMAT": "join the parts: a || ': ' || b",
-    "PRINTF": "join the parts: a || ': ' || b",
-    "CONCAT_WS": "join the parts: a || ', ' || b",
-    "IF": "write CASE WHEN a > 5 THEN b ELSE c END",
-    "IIF": "write CASE WHEN a > 5 THEN b ELSE c END",
-    "DECODE": "write CASE a WHEN 1 THEN b ELSE c END",
-    "NVL": "write COALESCE(a, b)",
-    "ISNULL": "write a IS NULL, or COALESCE(a, b)",
-    "TRUNC": "write FLOOR(x), CEIL(x), or CAST(x AS BIGINT), which rounds",
-    "TRUNCATE": "write FLOOR(x), CEIL(x), or CAST(x AS BIGINT), which rounds",
-    "LOG2": "write LN(x) / LN(2)",
-    "CBRT": "write POWER(x, 1.0 / 3)",
-    "DATE": "write DATE '2014-01-05', or CAST(ts AS DATE), which is midnight",
-    "DATE_DIFF": "two instants differ by microseconds: (b - a) / 3600000000",
-    "DATEDIFF": "two instants differ by microseconds: (b - a) / 3600000000",
-    "DATE_ADD": "write ts + INTERVAL '1' DAY",
-    "DATE_SUB": "write ts - INTERVAL '1' DAY",
-    "DATE_BIN": "write TIME_BUCKET(INTERVAL '5' MINUTE, ts)",
-    "STRFTIME": "CAST(ts AS VARCHAR) gives '2014-01-05 12:00:00'; cut it by LEFT and SUBSTRING",
-    "TO_CHAR": "CAST(ts AS VARCHAR) gives '2014-01-05 12:00:00'; cut it by LEFT and SUBSTRING",
-    "EPOCH_MS": "write EPOCH(ts) * 1000",
-    "UNIX_TIMESTAMP": "write EPOCH(ts)",
-    "TO_TIMESTAMP": "declare the column as a timestamp that is sent in seconds",
-    "TUMBLE": "TIME_BUCKET(INTERVAL '5' MINUTE, ts) gives the bucket of a row",
-    "HOP": "a window hops by BEGIN (NOW - INTERVAL '1' HOUR) END (NOW) EVERY INTERVAL '5' MINUTE",
-    "TIMESTAMP": "write TIMESTAMP '2014-01-05 12:00:00', or CAST(s AS TIMESTAMP)",
-}
-FUNCTION_HINTS |= dict.fromkeys(
-    _words(
-        "CUME_DIST DENSE_RANK FIRST_VALUE LAG LAST_VALUE LEAD NTH_VALUE NTILE PERCENT_RANK RANK ROW_NUMBER"
-    ),
-    _OVER,
-)
-FUNCTION_HINT = (
-    "the functions are listed under Functions on the SQL page; the operators are + - * / % ||"
-)
 
 RESERVED_FUNCTIONS = _words("CAST LEFT RIGHT")
 """Reserved words that are functions before a bracket."""

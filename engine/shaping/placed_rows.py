@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from psoup.engine.invocation.distinct import shown_once
 from psoup.engine.invocation.shaped.sorting import SortKey
 from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.evaluate import Columns, evaluate
@@ -68,6 +69,7 @@ def placed(
     first = list(map(SortKey, ties))
     compared: list[pa.Array] = []
     if shape.distinct:
+        outputs = list(map(shown_once, outputs))
         same = list(map(SortKey, outputs))
         compared = [bytes_of(same, count), bytes_of(first, count)]
         order += same if order else first

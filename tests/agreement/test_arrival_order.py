@@ -84,15 +84,25 @@ def test_order_every_order_of_queries_answers_alike():
         assert expected == answered(SMALL, [*order[:2], *TUPLES[:2], order[2], *TUPLES[2:]])
 
 
+def test_order_distinct_shows_a_zero_without_sign():
+    """Zeros of both signs at one time are one row, the same whichever arrives first."""
+    zeros = StreamSchema(
+        "s", (SMALL.columns[0], ColumnSchema("f", ColumnType.FLOAT64)), "ts", ClockKind.HIGH_WATER
+    )
+    texts = ("SELECT DISTINCT f FROM s", "SELECT DISTINCT f, -f AS g FROM s ORDER BY f")
+    rows: tuple[Row, ...] = ({"ts": EPOCH_US, "f": 0.0}, {"ts": EPOCH_US, "f": -0.0})
+    found = answered(zeros, [*texts, *rows])
+    assert found == answered(zeros, [*texts, *reversed(rows)])
+    assert [(texts[0], f"{(None, (0.0,))}")] == [(text, rows[1]) for text, rows in found[:1]]
+
+
 @st.composite
 def entrants_twice(draw: st.DrawFn) -> tuple[StreamSchema, list[Row | str], list[Row | str]]:
     """Draw a stream, tuples and queries over it, in two orders."""
     schema = draw(strategies.schemas(event_time=True))
     tuples = draw(st.lists(strategies.rows(schema), min_size=1, max_size=12))
     queries = draw(st.lists(strategies_sql.queries(schema), min_size=1, max_size=4))
-    # DISTINCT shows the earliest of its duplicates: among equal times that is the first to arrive.
-    texts = [query.sql for query in queries if not query.distinct]
-    one: list[Row | str] = [*tuples, *texts]
+    one: list[Row | str] = [*tuples, *(query.sql for query in queries)]
     return schema, one, draw(st.permutations(one))
 
 

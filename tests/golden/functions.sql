@@ -221,6 +221,19 @@ SELECT CAST(px AS BIGINT), px::VARCHAR, sym::int, ts::date, open::DOUBLE PRECISI
 --> SELECT CAST(px AS BIGINT), CAST(px AS VARCHAR), CAST(sym AS BIGINT), DATE_TRUNC('day', ts), CAST(open AS DOUBLE) AS o FROM trades
 --> none: "CAST(px AS BIGINT)" int64, "CAST(px AS VARCHAR)" string, "CAST(sym AS BIGINT)" int64, "DATE_TRUNC('day', ts)" timestamp, o float64
 
+SELECT CAST(NULL AS BOOLEAN) AS b, NULL::TIMESTAMP AS t, NULL::BIGINT AS i, NULL::DOUBLE AS f, NULL::DATE AS d FROM trades
+--> SELECT NULL AS b, CAST(NULL AS TIMESTAMP) AS t, CAST(NULL AS BIGINT) AS i, CAST(NULL AS DOUBLE) AS f, DATE_TRUNC('day', CAST(NULL AS TIMESTAMP)) AS d FROM trades
+--> none: b bool, t timestamp, i int64, f float64, d timestamp
+
+SELECT sym FROM trades WHERE open IS DISTINCT FROM CAST(NULL AS BOOLEAN) AND ts IS DISTINCT FROM CAST(NULL AS TIMESTAMP)
+--> SELECT sym FROM trades WHERE (CAST(NULL AS TIMESTAMP) = ts) IS NOT TRUE AND (CAST(NULL AS TIMESTAMP) IS NOT NULL OR ts IS NOT NULL) AND open IS NOT NULL
+--> none: sym string
+--> factor open in (.., ..)
+--> factor residual (CAST(NULL AS TIMESTAMP) = ts) IS NOT TRUE
+--> factor residual CAST(NULL AS TIMESTAMP) IS NOT NULL OR ts IS NOT NULL
+--> warning not-indexed
+--> warning not-indexed
+
 SELECT CAST(NULL AS VARCHAR) AS n, TRY_CAST(sym AS TIMESTAMP) AS t, CAST(qty AS BIGINT) AS q, '5'::bigint + 1 AS six FROM trades
 --> SELECT CAST(NULL AS VARCHAR) AS n, CAST(sym AS TIMESTAMP) AS t, qty AS q, 6 AS six FROM trades
 --> none: n string, t timestamp, q int64, six int64

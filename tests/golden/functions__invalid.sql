@@ -260,13 +260,13 @@ SELECT sym FROM trades WHERE px - ts > 5
 SELECT sym FROM trades WHERE ABS(INTERVAL '1' HOUR) > 5
 --> type-mismatch 1:34:17 INTERVAL '1' HOUR
 --> An INTERVAL stands only beside a TIMESTAMP.
---> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR
+--> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR; ts - ts is a number of microseconds
 
 -- conditions
 SELECT sym FROM trades WHERE (px, qty) = (1, 2)
 --> unsupported-sql 1:30:9 (px, qty)
 --> A row in brackets stands on both sides of IN alone.
---> write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2
+--> write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2; elsewhere leave the brackets out
 
 SELECT sym FROM trades WHERE (qty, sym) IN ((1, 'a', 3))
 --> type-mismatch 1:45:11 (1, 'a', 3)
@@ -286,7 +286,7 @@ SELECT sym FROM trades WHERE (qty, sym) IN ((1, Name))
 SELECT sym FROM trades WHERE qty IN ((1, 2))
 --> unsupported-sql 1:38:6 (1, 2)
 --> A row in brackets stands on both sides of IN alone.
---> write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2
+--> write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2; elsewhere leave the brackets out
 
 SELECT sym FROM trades WHERE px IS DISTINCT FROM sym
 --> type-mismatch 1:33:16 IS DISTINCT FROM
@@ -311,7 +311,7 @@ SELECT sym FROM trades WHERE qty ILIKE 'a'
 SELECT sym FROM trades WHERE sym ILIKE Name
 --> unsupported-sql 1:40:4 Name
 --> Expected a pattern in single quotes, found 'Name'. This is SQL outside the dialect of standing queries.
---> write a pattern in single quotes
+--> write one constant: a LIKE 'A%'; several patterns are joined by OR, and another column is sought by STARTS_WITH(s, t), ENDS_WITH(s, t) or CONTAINS(s, t)
 
 SELECT sym FROM trades WHERE sym ILIKE 'aX' ESCAPE 'x'
 --> type-mismatch 1:40:4 'aX'
@@ -322,3 +322,89 @@ SELECT sym FROM trades WHERE sym || 'a' > 5
 --> type-mismatch 1:43:1 5
 --> VARCHAR does not compare with BIGINT constant 5.
 --> write it as a text, in quotes: '5'
+
+-- functions of other dialects
+SELECT STARTSWITH(sym, 'A') FROM trades
+--> unsupported-sql 1:8:10 STARTSWITH
+--> The function STARTSWITH() is not offered.
+--> write STARTS_WITH(s, 'a')
+
+SELECT LENGHT(sym) FROM trades
+--> unsupported-sql 1:8:6 LENGHT
+--> The function LENGHT() is not offered.
+--> did you mean LENGTH()? The functions are listed under Functions on the SQL page; the operators are + - * / % ||
+
+SELECT COUNTIF(px > 5) FROM trades
+--> unsupported-sql 1:8:7 COUNTIF
+--> The aggregate COUNTIF is not offered.
+--> write COUNT(*) FILTER (WHERE condition)
+
+SELECT FIRST_VALUE(px) FROM trades
+--> unsupported-sql 1:8:11 FIRST_VALUE
+--> The aggregate FIRST_VALUE is not offered.
+--> write FIRST(x): the one of the earliest row of a group
+
+SELECT TRUNC(ts, 'hour') FROM trades
+--> unsupported-sql 1:8:5 TRUNC
+--> The function TRUNC() is not offered.
+--> write FLOOR(x), CEIL(x), or CAST(x AS BIGINT), which rounds; of an instant DATE_TRUNC('hour', ts)
+
+SELECT WINDOW(ts, '5 minutes') FROM trades
+--> unsupported-sql 1:8:6 WINDOW
+--> WINDOW() is not offered.
+--> TIME_BUCKET(INTERVAL '5' MINUTE, ts) gives the bucket of a row
+
+SELECT px // 2 FROM trades
+--> sql-syntax 1:12:1 /
+--> Expected a value, found '/'.
+--> a comment begins with --; / gives a DOUBLE: a whole number is CAST((a - a % b) / b AS BIGINT), and its rest a % b
+
+SELECT sym FROM trades WHERE sym <=> 'ACME'
+--> sql-syntax 1:36:1 >
+--> Expected a value, found '>'.
+--> greater or equal is written >=, and <=> is written IS NOT DISTINCT FROM
+
+SELECT sym FROM trades WHERE px =! 40
+--> unsupported-sql 1:34:1 !
+--> ! is not offered.
+--> write NOT before a condition, <> between values
+
+SELECT sym FROM trades WHERE sym IN ['ACME', 'IBM']
+--> unsupported-sql 1:37:1 [
+--> A subscript is not offered.
+--> LEFT and SUBSTRING cut a text; the list of IN stands in round brackets: IN (1, 2)
+
+SELECT sym FROM trades WHERE sym LIKE 'A' || '%'
+--> unsupported-sql 1:43:2 ||
+--> A pattern is one constant text.
+--> write one constant: a LIKE 'A%'; several patterns are joined by OR, and another column is sought by STARTS_WITH(s, t), ENDS_WITH(s, t) or CONTAINS(s, t)
+
+SELECT sym FROM trades WHERE sym LIKE ANY ('A%', 'I%')
+--> unsupported-sql 1:39:3 ANY
+--> Expected a pattern in single quotes, found 'ANY'. This is SQL outside the dialect of standing queries.
+--> write one constant: a LIKE 'A%'; several patterns are joined by OR, and another column is sought by STARTS_WITH(s, t), ENDS_WITH(s, t) or CONTAINS(s, t)
+
+SELECT COUNT(ALL px) FROM trades
+--> unsupported-sql 1:14:3 ALL
+--> ALL is not offered.
+--> write NOT IN (...) for <> ALL; elsewhere leave ALL out: it goes without saying
+
+SELECT sym, qty FROM trades GROUP BY (sym, qty)
+--> unsupported-sql 1:38:10 (sym, qty)
+--> A row in brackets stands on both sides of IN alone.
+--> write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2; elsewhere leave the brackets out
+
+SELECT sym FROM trades ORDER BY px OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY
+--> unsupported-sql 1:45:4 ROWS
+--> Expected the end of the query, found 'ROWS'. This is SQL outside the dialect of standing queries.
+--> write LIMIT 10 OFFSET 20
+
+SELECT sym FROM trades LIMIT 1 + 1
+--> unsupported-sql 1:32:1 +
+--> LIMIT takes a number alone.
+--> LIMIT and OFFSET take whole numbers: LIMIT 10 OFFSET 20
+
+SELECT t.px FROM trades t JOIN Quotes q ON t.sym = q.sym AND t.ts - q.ts < INTERVAL '1' MINUTE
+--> type-mismatch 1:76:19 INTERVAL '1' MINUTE
+--> An INTERVAL stands only beside a TIMESTAMP.
+--> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR; ts - ts is a number of microseconds

@@ -280,6 +280,10 @@ SELECT sym FROM trades WHERE px > 40 OR px IS NULL
 --> factor px in (40.0, ..) or NULL
 
 -- NULL among operands
+SELECT NULL + NULL AS n, NULL / NULL AS d, MOD(NULL, NULL) AS m, CEIL(MOD(NULL, NULL)) AS c FROM trades
+--> SELECT NULL + NULL AS n, NULL / NULL AS d, NULL % NULL AS m, CEIL(NULL % NULL) AS c FROM trades
+--> none: n int64, d float64, m int64, c int64
+
 SELECT NULL + qty AS n, ABS(NULL) AS a, NULL + INTERVAL '1' HOUR AS t FROM trades
 --> SELECT NULL + qty AS n, ABS(NULL) AS a, NULL + INTERVAL '1' HOUR AS t FROM trades
 --> none: n int64, a int64, t timestamp

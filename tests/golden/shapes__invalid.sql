@@ -109,7 +109,7 @@ SELECT SUM(*) FROM trades
 SELECT COUNT(DISTINCT sym, px) FROM trades
 --> unsupported-sql 1:8:23 COUNT(DISTINCT sym, px)
 --> COUNT takes one value, found 2.
---> write COUNT(*), COUNT(x) or COUNT(DISTINCT x)
+--> write COUNT(*), COUNT(x) or COUNT(DISTINCT x), of several columns COUNT(DISTINCT a || ',' || b)
 
 SELECT COUNT(DISTINCT *) FROM trades
 --> unsupported-sql 1:23:1 *
@@ -199,7 +199,7 @@ SELECT COUNT(px FROM trades
 SELECT SUM(INTERVAL '5' MINUTE) FROM trades
 --> type-mismatch 1:12:19 INTERVAL '5' MINUTE
 --> An INTERVAL stands only beside a TIMESTAMP.
---> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR
+--> write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR; ts - ts is a number of microseconds
 
 -- aggregates that are not offered
 SELECT STDDEV(px) FROM trades
@@ -382,8 +382,8 @@ SELECT DISTINCT COUNT(*) FROM trades GROUP BY sym ORDER BY MAX(px)
 
 SELECT px * 2 AS twice, twice + 1 AS more FROM trades
 --> unknown-column 1:25:5 twice
---> trades has no column 'twice'.
---> columns of trades: Name, open, "order", px, qty, sym, ts
+--> 'twice' is the name of an output, and outputs read columns.
+--> write what it stands for: px * 2.0
 
 -- limits
 SELECT sym FROM trades LIMIT
@@ -413,8 +413,8 @@ SELECT sym FROM trades LIMIT 5, 10
 
 SELECT sym FROM trades LIMIT 10 %
 --> unsupported-sql 1:33:1 %
---> Expected the end of the query, found '%'. This is SQL outside the dialect of standing queries.
---> leave out what follows, or join conditions by AND
+--> LIMIT takes a number alone.
+--> LIMIT and OFFSET take whole numbers: LIMIT 10 OFFSET 20
 
 SELECT sym FROM trades LIMIT 1000000001
 --> query-too-complex 1:30:10 1000000001
@@ -596,8 +596,8 @@ SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id OR s.lot > 5
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON FALSE
 --> unsupported-sql 1:50:5 FALSE
---> The ON of a LEFT JOIN has no comparison of its stream with one before it.
---> compare the streams by = or by a span, not within OR: ON a.x = b.y
+--> The ON of a LEFT JOIN is true of no rows.
+--> every row of the left would stand alone: select from its stream alone
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id WHERE COUNT(*) > 5
 --> unsupported-sql 1:69:8 COUNT(*)
@@ -651,8 +651,8 @@ SELECT t.px FROM trades t CROSS JOIN symbols s ON t.sym = s.id
 
 SELECT t.px FROM trades t LEFT ANTI JOIN symbols s ON t.sym = s.id
 --> unsupported-sql 1:32:4 ANTI
---> Expected JOIN after LEFT, found 'ANTI'. This is SQL outside the dialect of standing queries.
---> write JOIN after LEFT
+--> ANTI JOIN is not offered.
+--> write FROM a LEFT JOIN b ON a.x = b.y WHERE b.y IS NULL
 
 SELECT t.px FROM trades t LEFT JOIN LATERAL symbols s ON t.sym = s.id
 --> sql-syntax 1:37:7 LATERAL
@@ -661,8 +661,8 @@ SELECT t.px FROM trades t LEFT JOIN LATERAL symbols s ON t.sym = s.id
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND s.lot = NULL
 --> unsupported-sql 1:50:29 t.sym = s.id AND s.lot = NULL
---> The ON of a LEFT JOIN has no comparison of its stream with one before it.
---> compare the streams by = or by a span, not within OR: ON a.x = b.y
+--> The ON of a LEFT JOIN is true of no rows.
+--> every row of the left would stand alone: select from its stream alone
 
 SELECT t.px FROM trades t LEFT JOIN symbols s ON t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19)) WHERE (s.id, s.lot) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))
 --> query-too-complex 1:50:275 t.sym = s.id AND (t.sym, t.qty) IN (('a0', 0), ('a1', 1), ('a2', 2), ('a3', 3), ('a4', 4), ('a5', 5), ('a6', 6), ('a7', 7), ('a8', 8), ('a9', 9), ('a10', 10), ('a11', 11), ('a12', 12), ('a13', 13), ('a14', 14), ('a15', 15), ('a16', 16), ('a17', 17), ('a18', 18), ('a19', 19))

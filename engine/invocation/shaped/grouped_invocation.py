@@ -16,6 +16,7 @@ from psoup.engine.invocation.answering import full_whole, nothing_yet, tuples_of
 from psoup.engine.invocation.cache import InvocationCache, Table, Whole
 from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.continuing import is_quiet
+from psoup.engine.invocation.distinct import shown_once
 from psoup.engine.invocation.join_changes import JoinChanges
 from psoup.engine.invocation.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
@@ -288,6 +289,7 @@ def _shown(
         [(output.name, found.computed(output.expression, numbers)) for output in shape.outputs]
     )
     if shape.distinct:
+        columns = tuple([(name, shown_once(column)) for name, column in columns])
         return columns, tuple([column for _, column in columns])
     return columns, tuple([key.take(numbers) for key in found.keys])
 

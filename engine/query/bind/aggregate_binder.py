@@ -103,7 +103,7 @@ def _forms(function: Function) -> str:
     if function in _OF_PAIRS:
         return f"write {function}(x, y): x of the row with the {_EXTREME_WORDS[function]} y"
     if function is Function.COUNT:
-        return "write COUNT(*), COUNT(x) or COUNT(DISTINCT x)"
+        return "write COUNT(*), COUNT(x) or COUNT(DISTINCT x), of several columns COUNT(DISTINCT a || ',' || b)"
     return f"write {function}(x)"
 
 

@@ -47,10 +47,7 @@ def bound_arithmetic(op: ArithmeticOp, left_side: Side, right_side: Side) -> Exp
     if moved is not None:
         return moved
     (left, left_span), (right, right_span) = left_side, right_side
-    if form.is_null(left) != form.is_null(right):
-        known = right if form.is_null(left) else left
-        left = Constant(None, known.type) if form.is_null(left) else left
-        right = Constant(None, known.type) if form.is_null(right) else right
+    left, right = _typed(left, right)
     if _TIMESTAMP in (left.type, right.type) and op is ArithmeticOp.SUBTRACT:
         left, right = alike(left, left_span, _TIMESTAMP), alike(right, right_span, _TIMESTAMP)
         if left.type is right.type:
@@ -94,6 +91,15 @@ def bound_move(op: ArithmeticOp, moved: Side, us: int) -> Expression:
         op = ArithmeticOp.SUBTRACT if op is ArithmeticOp.ADD else ArithmeticOp.ADD
         us = -us
     return form.fold(Arithmetic(op, instant, Constant(us, _INT64), _TIMESTAMP))
+
+
+def _typed(left: Expression, right: Expression) -> tuple[Expression, Expression]:
+    """Return both sides; a NULL takes on the type of the other one, and two NULLs are BIGINTs."""
+    if form.is_null(left):
+        left = Constant(None, _INT64 if form.is_null(right) else right.type)
+    if form.is_null(right):
+        right = Constant(None, left.type)
+    return left, right
 
 
 def _moved_as_given(op: ArithmeticOp, left: Side, right: Side) -> Expression | None:

@@ -92,9 +92,15 @@ def interval_us(syntax: ExpressionSyntax) -> Constant:
 
 def bound_cast(operand: Expression, span: Span, kind: ColumnType) -> Expression:
     """Return an expression as a value of another type, in normal form."""
-    if operand.type is kind and not form.is_null(operand):
+    if form.is_null(operand):
+        if kind is _BOOL:
+            return Constant(None, _BOOL)
+        # A bare NULL is a BOOLEAN, which is cast to no TIMESTAMP; a text is cast to every other type.
+        null = Constant(None, _BOOL if kind is _STRING else _STRING)
+        return form.fold(Call(CAST, (null,), kind))
+    if operand.type is kind:
         return operand
-    if not form.is_null(operand) and (operand.type, kind) not in CASTS:
+    if (operand.type, kind) not in CASTS:
         raise Refused(
             TypeMismatchError,
             f"{kind_of(operand)} is not cast to {kind.sql_name}.",

@@ -143,7 +143,7 @@ def _interval(syntax: IntervalSyntax, _: Lookup) -> NoReturn:
         TypeMismatchError,
         "An INTERVAL stands only beside a TIMESTAMP.",
         syntax.span,
-        "write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR",
+        "write ts + INTERVAL '1' HOUR or ts - INTERVAL '1' HOUR; ts - ts is a number of microseconds",
     )
 
 
@@ -202,7 +202,7 @@ def _row(syntax: RowSyntax, _: Lookup) -> NoReturn:
         UnsupportedSqlError,
         "A row in brackets stands on both sides of IN alone.",
         syntax.span,
-        "write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2",
+        "write (a, b) IN ((1, 2), (3, 4)), or a = 1 AND b = 2; elsewhere leave the brackets out",
     )
 
 

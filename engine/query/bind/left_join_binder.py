@@ -39,6 +39,13 @@ def bind_left_join(
     assert source.on is not None, "the grammar wants ON"
     on = form.where_form(bind_predicate(source.on, lookup))
     check_size(on, source.on.span)
+    if on == form.FALSE:
+        raise Refused(
+            UnsupportedSqlError,
+            "The ON of a LEFT JOIN is true of no rows.",
+            source.on.span,
+            "every row of the left would stand alone: select from its stream alone",
+        )
     if not any(_ties(one, place) for one in factors_of(on)):
         raise Refused(
             UnsupportedSqlError,

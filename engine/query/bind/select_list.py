@@ -1,15 +1,15 @@
 """The select list: from syntax to named outputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from psoup.engine import limits
-from psoup.engine.errors import UnsupportedSqlError
+from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
 from psoup.engine.query.bind.aggregate_binder import bind_aggregate
 from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_expression
 from psoup.engine.query.bind.scope import Scope
 from psoup.engine.query.bind.size import check_size, too_complex
-from psoup.engine.query.canonical import default_name, sql_name
+from psoup.engine.query.canonical import default_name, sql_expression, sql_name
 from psoup.engine.query.shape import Output
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import (
@@ -43,8 +43,8 @@ def bind_select_list(syntax: tuple[OutputSyntax, ...], scope: Scope) -> tuple[Li
     Raises:
         Refused: as `bind_expression` and `bind_aggregate`; `unsupported-sql` for names, `query-too-complex`.
     """
-    lookup = with_aggregates(scope, scope.column)
     found: dict[str, ListedOutput] = {}
+    lookup = with_aggregates(scope, _columns_beside(found, scope))
     for entry in syntax:
         span = entry.what.span if entry.alias is None else entry.alias.span
         for listed in _listed(entry, scope, lookup):
@@ -62,6 +62,31 @@ def bind_select_list(syntax: tuple[OutputSyntax, ...], scope: Scope) -> tuple[Li
     if len(found) > limits.QUERY_OUTPUTS_MAX:
         raise too_complex("Outputs", len(found), limits.QUERY_OUTPUTS_MAX, syntax[-1].what.span)
     return tuple(found.values())
+
+
+def _columns_beside(
+    found: Mapping[str, ListedOutput], scope: Scope
+) -> Callable[[ColumnSyntax], Expression]:
+    """Return the lookup of columns, which says more where a name is that of an output of `found`."""
+
+    def column(leaf: ColumnSyntax) -> Expression:
+        try:
+            return scope.column(leaf)
+        except Refused as refused:
+            name = leaf.name.text
+            if refused.error is not UnknownColumnError or leaf.qualifier or name not in found:
+                raise
+            meant = sql_expression(found[name].output.expression)[:_NAME_SHOWN_LENGTH_MAX]
+            raise Refused(
+                UnknownColumnError,
+                "An output reads the columns of streams, not the names that AS gives to other outputs.",
+                leaf.span,
+                "write the expression in place of its name",
+                quoting=f"{name[:_NAME_SHOWN_LENGTH_MAX]!r} is the name of an output, and outputs read columns.",
+                hint=f"write what it stands for: {meant}",
+            ) from None
+
+    return column
 
 
 def with_aggregates(scope: Scope, column: Callable[[ColumnSyntax], Expression]) -> Lookup:

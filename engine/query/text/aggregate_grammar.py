@@ -10,6 +10,7 @@ from typing import Final
 
 from psoup.engine.errors import UnsupportedSqlError
 from psoup.engine.query import dialect
+from psoup.engine.query.other_functions import OTHER_AGGREGATES
 from psoup.engine.query.text.reader import TokenReader, expect
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token
@@ -24,7 +25,7 @@ _CLOSING = "a comma or a closing bracket"
 
 def is_aggregate(name: Token) -> bool:
     """Return whether a name that a bracket follows is that of an aggregate, be it one that is not offered."""
-    return name.keyword in AGGREGATES or name.keyword in dialect.OTHER_AGGREGATES
+    return name.keyword in AGGREGATES or name.keyword in OTHER_AGGREGATES
 
 
 def aggregate(
@@ -81,7 +82,7 @@ def _not_offered(name: Token) -> Refused:
         UnsupportedSqlError,
         f"The aggregate {name.keyword} is not offered.",
         name.span,
-        dialect.OTHER_AGGREGATES[name.keyword],
+        OTHER_AGGREGATES[name.keyword],
     )
 
 

@@ -20,6 +20,7 @@ from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlSyntaxError, UnsupportedSqlError
 from psoup.engine.query import dialect
 from psoup.engine.query.functions.table import ALIASES, FUNCTIONS, PARTS_AS_FUNCTIONS
+from psoup.engine.query.other_functions import function_hint
 from psoup.engine.query.text.reader import TokenReader, expect, kind_of, shown, string
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.scanner import Token, TokenKind
@@ -240,7 +241,7 @@ def _no_function(token: Token) -> Refused:
     """Return the refusal of a call: of the present, or of any function that is not offered."""
     called = f"{token.text[:40].upper()}()"
     detail, quoting = "This function is not offered.", f"The function {called} is not offered."
-    remedy = dialect.FUNCTION_HINTS.get(token.keyword, dialect.FUNCTION_HINT)
+    remedy = function_hint(token.keyword)
     if token.keyword in dialect.CLOCKS:
         detail, remedy = dialect.CLOCK_DETAIL, dialect.CLOCK_HINT
     return Refused(UnsupportedSqlError, detail, token.span, remedy, quoting=quoting)

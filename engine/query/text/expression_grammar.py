@@ -74,6 +74,10 @@ _PRODUCTS = {
 _ARITHMETIC = frozenset({*_SUMS, *_PRODUCTS})
 _TRUTHS = {what.value: what for what in IsWhat}
 _MATCHES = frozenset({"BETWEEN", "IN", "LIKE", "ILIKE"})
+_PATTERN = (
+    "write one constant: a LIKE 'A%'; several patterns are joined by OR, and another column is sought by "
+    "STARTS_WITH(s, t), ENDS_WITH(s, t) or CONTAINS(s, t)"
+)
 _DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -144,7 +148,7 @@ def _compare(reader: TokenReader) -> ExpressionSyntax:
             UnsupportedSqlError,
             "Comparisons do not chain.",
             reader.token.span,
-            "write a < b AND b < c, or put brackets",
+            "write a < b AND b < c, or put brackets; || joins texts, OR joins conditions",
         )
     return CompareSyntax(_COMPARISONS[op.keyword], left, right, left.span.to(right.span), op.span)
 
@@ -169,7 +173,11 @@ def _match(reader: TokenReader) -> ExpressionSyntax:
     if op.keyword == "IN":
         options, span = _options(reader)
         return InSyntax(operand, options, negated, operand.span.to(span), op_span)
-    pattern = string(reader, "a pattern in single quotes")
+    pattern = string(reader, "a pattern in single quotes", _PATTERN)
+    if reader.at(JOINED):
+        raise Refused(
+            UnsupportedSqlError, "A pattern is one constant text.", reader.token.span, _PATTERN
+        )
     escape = string(reader, "one character in single quotes") if reader.take_if("ESCAPE") else None
     span = operand.span.to((escape or pattern).span)
     insensitive = op.keyword == "ILIKE"

@@ -164,7 +164,7 @@ def _refuse_before_outputs(reader: TokenReader, *, distinct: bool) -> None:
             SqlSyntaxError,
             "DISTINCT takes no ON: it tells whole rows apart.",
             token.span,
-            "write SELECT DISTINCT and the columns",
+            "write SELECT DISTINCT and the columns; the latest row of each is FROM s [PARTITION BY a ROWS 1]",
         )
 
 

@@ -232,8 +232,11 @@ def expect(reader: TokenReader, keyword: str, expected: str) -> Token:
     return token
 
 
-def string(reader: TokenReader, what: str) -> StringSyntax:
-    """Return the string that is the next token, or that it stands for; refuse anything else as not `what`."""
+def string(reader: TokenReader, what: str, remedy: str | None = None) -> StringSyntax:
+    """Return the string that is the next token, or that it stands for; refuse anything else as not `what`.
+
+    `remedy` says what to write in place of it, by default `what`.
+    """
     token = reader.token
     if token.kind is TokenKind.PARAMETER:
         constant = reader.take_constant()
@@ -248,7 +251,7 @@ def string(reader: TokenReader, what: str) -> StringSyntax:
             token.span,
             "a text stands in single quotes; double quotes make a name"
             if quoted
-            else f"write {what}",
+            else remedy or f"write {what}",
             quoting=f"Expected {what}, found {shown(token)}.",
             hint=f"write it in single quotes: {sql_text(token.text[:_TEXT_SHOWN_MAX])}"
             if quoted

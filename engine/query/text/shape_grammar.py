@@ -25,6 +25,7 @@ from psoup.engine.query.text.syntax import (
 _Entry = TypeVar("_Entry")
 _FIRST: Final = frozenset({"GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"})
 _SETS: Final = frozenset({"CUBE", "ROLLUP", "GROUPING"})
+_OPERATORS: Final = frozenset("+-*/%")
 _LIMIT_HINT = "LIMIT and OFFSET take whole numbers: LIMIT 10 OFFSET 20"
 
 
@@ -121,5 +122,12 @@ def _limits(reader: TokenReader) -> tuple[int | None, int]:
                 f"{word.keyword} takes one number.",
                 reader.token.span,
                 "write LIMIT 10 OFFSET 20: ten rows behind the first twenty",
+            )
+        if reader.token.keyword in _OPERATORS:
+            raise Refused(
+                UnsupportedSqlError,
+                f"{word.keyword} takes a number alone.",
+                reader.token.span,
+                _LIMIT_HINT,
             )
     return found.get("LIMIT"), found.get("OFFSET", 0)

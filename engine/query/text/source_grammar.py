@@ -88,6 +88,7 @@ def _joined(reader: TokenReader) -> _Join | None:
         return _Join.INNER
     if reader.take_if("LEFT"):
         reader.take_if("OUTER")
+        _refuse_kind(reader)
         expect(reader, "JOIN", "JOIN after LEFT")
         return _Join.LEFT
     return _Join.INNER if reader.take_if("JOIN") else None
@@ -141,7 +142,7 @@ def _refuse_kind(reader: TokenReader) -> None:
             UnsupportedSqlError,
             f"{kind.keyword} JOIN is not offered.",
             kind.span,
-            dialect.JOIN_HINT,
+            dialect.JOIN_KINDS[kind.keyword],
         )
 
 
