@@ -148,9 +148,9 @@ def _group() -> None:
     for either in (values, np.zeros(1)):
         extremes.least_of_groups(either, labels, either.copy())
         extremes.largest_of_groups(either, labels, either.copy())
-    extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
         extremes.least_of_runs(either, edges, either.copy())
         extremes.largest_of_runs(either, edges, either.copy())
+    extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
     extremes.first_rows(values[None, :].copy(), labels, numbers)
 
 
