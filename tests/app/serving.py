@@ -9,11 +9,12 @@ from collections.abc import Iterator
 
 from fastapi import FastAPI
 
+from psoup.app.backend.contract import Phase
 from psoup.app.connection.listening import listen
 from psoup.app.connection.server import handles_of, make_server
 from psoup.app.settings import Settings
 from tests.app.support import application
-from tests.patience import WAIT_S
+from tests.patience import WAIT_S, wait_until
 
 Address = tuple[str, int]
 
@@ -44,3 +45,10 @@ def served_application(
             server.should_exit = True
             thread.join(WAIT_S)
             assert not thread.is_alive(), "the server ended"
+
+
+def wait_until_live(app: FastAPI) -> None:
+    """Wait until an application answers from its store: before, it says so by 503."""
+    context = app.state.context
+    wait_until(lambda: context.service is not None, "the service begins")
+    wait_until(lambda: context.service.backend.phase is Phase.LIVE, "it is recovered")

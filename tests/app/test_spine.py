@@ -19,11 +19,9 @@ from typing import Any
 
 import pytest
 
-from psoup.app.backend.contract import Phase
-from tests.app.serving import served_application
+from tests.app.serving import served_application, wait_until_live
 from tests.app.support import COLUMNS, SETTINGS, WINDOW
 from tests.house import tree, ways
-from tests.patience import wait_until
 
 pytestmark = pytest.mark.services
 
@@ -96,9 +94,7 @@ def send(trace) -> Iterator[Callable[..., Any]]:
             http.client.HTTPConnection(*address, timeout=SETTINGS.request_s)
         ) as connection,
     ):
-        context = app.state.context
-        wait_until(lambda: context.service is not None, "the service begins")
-        wait_until(lambda: context.service.backend.phase is Phase.LIVE, "it is recovered")
+        wait_until_live(app)
 
         def request(method: str, path: str, body: object = None) -> Any:
             data = None if body is None else json.dumps(body)

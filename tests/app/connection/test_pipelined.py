@@ -11,7 +11,7 @@ from psoup.app.connection.unparsed import PIECES_MAX
 from psoup.app.settings import Settings
 from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
-from tests.app.serving import served_application
+from tests.app.serving import served_application, wait_until_live
 from tests.patience import wait_until
 
 SETTINGS = Settings(store="memory://", port=0, requests_in_flight=1, shutdown_s=5)
@@ -22,8 +22,9 @@ DECLARES = head("PUT", "/v1/streams/s", f"Content-Length: {len(BODY)}") + BODY
 @pytest.fixture(scope="module")
 def server():
     """Yield a server that works on one request at a time, and its application."""
-    with served_application(SETTINGS) as one:
-        yield one
+    with served_application(SETTINGS) as (address, app):
+        wait_until_live(app)
+        yield address, app
 
 
 @pytest.mark.parametrize("seen", [1, 2, 3])
