@@ -20,7 +20,7 @@ DECLARES = head("PUT", "/v1/streams/s", f"Content-Length: {len(BODY)}") + BODY
 
 
 @pytest.fixture(scope="module")
-def server():
+def one_at_a_time():
     """Yield a server that works on one request at a time, and its application."""
     with served_application(SETTINGS) as (address, app):
         wait_until_live(app)
@@ -28,10 +28,10 @@ def server():
 
 
 @pytest.mark.parametrize("seen", [1, 2, 3])
-def test_an_empty_line_in_two_parts_ends_a_request_as_well(server, seen):
+def test_an_empty_line_in_two_parts_ends_a_request_as_well(one_at_a_time, seen):
     """What follows it waits for its turn, and is not turned away in front of the answer before it."""
     first, second = head("GET", "/v1/streams"), head("GET", "/v1/queries")
-    with connected(server[0]) as client:
+    with connected(one_at_a_time[0]) as client:
         client.sendall(head("GET", "/healthz") + first[: seen - 4])
         assert 200 == read_answer(client)[0]  # the beginning has been parsed, or is next
         client.sendall(first[seen - 4 :] + second)
@@ -40,9 +40,9 @@ def test_an_empty_line_in_two_parts_ends_a_request_as_well(server, seen):
             assert (200, True) == (status, member in json.loads(body))
 
 
-def test_a_request_is_answered_though_those_behind_it_find_no_room(server, monkeypatch):
+def test_a_request_is_answered_though_those_behind_it_find_no_room(one_at_a_time, monkeypatch):
     """What was done is told; the connection ends behind it, as those that were thrown away have no answer."""
-    address, app = server
+    address, app = one_at_a_time
     monkeypatch.setattr(app.state.context.front.traffic, "unparsed", Shares(1))
     with connected(address) as client:
         client.sendall(DECLARES + head("GET", "/v1/streams/s") * 2)
@@ -100,7 +100,7 @@ EMPTY_LINES = b"\r\n\r\n" * 10_000
 
 
 @pytest.fixture
-def pieces(server, monkeypatch) -> list[list[int]]:
+def pieces(one_at_a_time, monkeypatch) -> list[list[int]]:
     """Of each turn in which the parser works, the sizes of what it is given; the stream `lines` is declared."""
     turns: list[list[int]] = []
     parse, feed = BoundedProtocol._parse, BoundedProtocol._feed
@@ -113,7 +113,7 @@ def pieces(server, monkeypatch) -> list[list[int]]:
         turns[-1].append(len(piece))
         feed(self, piece)
 
-    with connected(server[0]) as client:
+    with connected(one_at_a_time[0]) as client:
         client.sendall(DECLARES.replace(b"/s ", b"/lines "))
         assert read_answer(client)[0] in {200, 201}
     monkeypatch.setattr(BoundedProtocol, "_parse", parsing)
@@ -121,9 +121,9 @@ def pieces(server, monkeypatch) -> list[list[int]]:
     return turns
 
 
-def test_a_body_of_countless_chunks_leaves_others_their_turns(server, pieces):
+def test_a_body_of_countless_chunks_leaves_others_their_turns(one_at_a_time, pieces):
     """It is parsed in as many turns of the loop as it takes, to its end."""
-    with connected(server[0]) as client:
+    with connected(one_at_a_time[0]) as client:
         client.sendall(CHUNKS)
         assert 400 == read_answer(client)[0]
     assert len(pieces) >= 4
@@ -131,10 +131,10 @@ def test_a_body_of_countless_chunks_leaves_others_their_turns(server, pieces):
     assert max(map(max, filter(None, pieces))) <= max(len(CHUNKED), 6 * CHUNKS_AT_ONCE)
 
 
-def test_empty_lines_in_a_chunk_cost_what_other_data_cost(server, pieces):
+def test_empty_lines_in_a_chunk_cost_what_other_data_cost(one_at_a_time, pieces):
     """The parser is given all of what has arrived of a chunk."""
     body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(EMPTY_LINES), EMPTY_LINES)
-    with connected(server[0]) as client:
+    with connected(one_at_a_time[0]) as client:
         client.sendall(CHUNKED + body + head("GET", "/healthz"))
         assert [400, 200] == [read_answer(client)[0] for _ in range(2)]
     data = [size for turn in pieces for size in turn]
@@ -142,10 +142,10 @@ def test_empty_lines_in_a_chunk_cost_what_other_data_cost(server, pieces):
     assert len(data) < 100
 
 
-def test_a_few_empty_lines_may_come_in_front_of_a_request(server, pieces):
+def test_a_few_empty_lines_may_come_in_front_of_a_request(one_at_a_time, pieces):
     """The parser sees none of them; past a bound the connection ends."""
     asks, few = head("GET", "/healthz"), b"\r\n" * (limits.BLANK_BYTES_MAX // 2)
-    with connected(server[0]) as client:
+    with connected(one_at_a_time[0]) as client:
         for _ in range(3):
             client.sendall(few + asks)
             assert 200 == read_answer(client)[0]
@@ -169,10 +169,10 @@ def test_empty_lines_keep_no_connection_open():
             assert b"" == another.recv(1)
 
 
-def test_a_body_that_finds_no_room_on_its_way_is_refused(server, monkeypatch):
+def test_a_body_that_finds_no_room_on_its_way_is_refused(one_at_a_time, monkeypatch):
     """It is not whole: nothing was done."""
-    monkeypatch.setattr(server[1].state.context.front.traffic, "unparsed", Shares(1))
-    with connected(server[0]) as client:
+    monkeypatch.setattr(one_at_a_time[1].state.context.front.traffic, "unparsed", Shares(1))
+    with connected(one_at_a_time[0]) as client:
         client.sendall(CHUNKS)
         status, _, body = read_answer(client)
         assert (503, "memory") == (status, json.loads(body)["reason"])
