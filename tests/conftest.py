@@ -47,7 +47,7 @@ for wait in ("connect", "read", "write", "pool"):
 # the torture profile draws many new ones and prints how to repeat a failure.
 settings.register_profile(
     "suite",
-    max_examples=50,  # the same at every run: what they have not found, twice as many would not
+    max_examples=30,  # the same at every run: what they have not found, twice as many would not
     deadline=None,  # two cores shared with other tests say nothing about speed
     derandomize=True,
     print_blob=True,
@@ -84,12 +84,19 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say what is traced for coverage, and put the tests with the Spark session first.
+    """Say what is traced for coverage; put the tests with the Spark session first, then those that take long.
 
-    xdist's processes begin apart and steal from behind: so one process has the session.
+    xdist's processes begin apart and steal from behind: so one process has the session, and what is left for the end
+    is short.
     """
     trace_examples(items)
-    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+    items.sort(key=place)
+
+
+def place(item: pytest.Item) -> tuple[bool, bool]:
+    """Return what comes first: tests of the Spark session, and tests that are given more time than others."""
+    with_spark = "spark" in getattr(item, "fixturenames", ())
+    return not with_spark, item.get_closest_marker("timeout") is None
 
 
 def trace_examples(items: list[pytest.Item]) -> None:

@@ -77,7 +77,7 @@ def test_threads_that_append_to_one_stream_lose_nothing(memory_url):
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_service_killed_between_append_and_answer_stores_the_rows_once(tmp_path, seed):
     """Kill -9 as soon as the request is there, again and again; the program knows nothing of it."""
     port = free_port()

@@ -130,7 +130,7 @@ def test_mirror_whose_window_is_over_is_complete(memory_url, tmp_path):
             assert [] == list(mirror.follow())
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_mirror_through_a_bad_line_is_right_whenever_it_is_good(memory_url, tmp_path, seed):
     """Refreshed and followed in turn, by two programs with one file, over answers that are cut, lost and doubled."""
     rng = random.Random(seed)

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import socket
 import sys
 import time
 import urllib.error
@@ -19,6 +18,7 @@ from tests.children import child
 from tests.conformance.following import Following, described, wait_answering
 from tests.conformance.proxy import FAULTS, bad_line
 from tests.patience import PATIENT_ENVIRONMENT
+from tests.ports import free_port
 
 TURNS = 40
 QUIET_EVERY = 8
@@ -81,7 +81,7 @@ def test_client_is_told_that_its_query_has_gone(status, code, ends):
     assert ({"x"}, "c5") == (set(client.rows), client.cursor)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_client_behind_a_bad_line_holds_what_the_query_shows(seed):
     """Cut, lost, doubled, late, stale and stripped: rows and one cursor are enough, for every kind of query."""
     rng = random.Random(seed)
@@ -103,9 +103,7 @@ def test_client_behind_a_bad_line_holds_what_the_query_shows(seed):
 def test_client_of_a_service_that_is_killed_goes_on_with_its_cursor(tmp_path):
     """Behind the same line, over lives of one service that all end by kill -9, nothing is lost."""
     rng = random.Random(time.monotonic_ns())
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-P", "-m", "psoup", "serve", "--port", port]
     command = [str(word) for word in [*command, "--data", tmp_path / "data"]]

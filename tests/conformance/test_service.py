@@ -17,6 +17,13 @@ from tests.app.support import SETTINGS, STREAM
 from tests.conformance.kept_worlds import OVER_CLOCK, OVER_ROWS
 from tests.conformance.service_mutants import BY_THE_CLOCK, BY_WORLDS, no_check_of_the_history
 
+ALL = [FOLDER]
+OF_EACH_SHAPE = [
+    path
+    for path in sorted(FOLDER.iterdir())
+    if "-keeps-rows" in path.stem or path.stem.startswith(("definitions", "clock-sliding"))
+]
+"""Files that ask for every shape, where retention takes rows, queries change and the clock moves."""
 DRAWN = 600
 """Worlds that `make torture` draws for each kind of service."""
 
@@ -37,9 +44,19 @@ def shared() -> Iterator[tuple[str, object]]:
         yield f"http://{address[0]}:{address[1]}", app
 
 
-def test_service_passes_the_worlds(url, capsys):
+@pytest.mark.parametrize(
+    ("url", "files"),
+    [
+        ("memory", ALL),
+        pytest.param("worker", OF_EACH_SHAPE, marks=pytest.mark.redis),
+        pytest.param("worker", ALL, marks=[pytest.mark.redis, pytest.mark.slow]),
+    ],
+    indirect=["url"],
+    ids=["memory", "worker", "worker-all"],
+)
+def test_service_passes_the_worlds(url, files, capsys):
     """Every answer of every world of the files is what it has to be."""
-    assert 0 == run.main(["--url", url]), capsys.readouterr().out
+    assert 0 == run.main(["--url", url, "--worlds", *map(str, files)]), capsys.readouterr().out
 
 
 @pytest.mark.slow

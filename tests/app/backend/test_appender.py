@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-import hypothesis
 import pytest
 from hypothesis import given, strategies as st
 
@@ -271,7 +270,6 @@ CALLERS = st.lists(
 """By caller: appends one after the other, each of one or more operations."""
 
 
-@hypothesis.settings(max_examples=60, deadline=None)
 @given(callers=CALLERS, count_max=st.integers(1, 6))
 async def test_any_interleaving_is_as_one_after_the_other(callers, count_max):
     """Whoever travels with whom: outcomes are those of one after the other, and told to whom they concern."""

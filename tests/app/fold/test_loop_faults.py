@@ -153,8 +153,8 @@ class LostAnswers:
     [
         pytest.param((True, None), 2, id="lost-2"),
         pytest.param((False, None), 1_000, id="unsent-1000"),
-        pytest.param((False, RecoveringError), 1_000, id="recovering-1000"),
         pytest.param((False, StoreFullError), 1_000, id="full-1000"),
+        pytest.param((False, RecoveringError), 1_000, id="recovering-1000", marks=pytest.mark.slow),
         pytest.param((True, None), 1_000, id="lost-1000", marks=pytest.mark.slow),
         pytest.param((False, None), 2, id="unsent-2", marks=pytest.mark.slow),
         pytest.param((False, RecoveringError), 2, id="recovering-2", marks=pytest.mark.slow),

@@ -94,7 +94,6 @@ def test_sizes_are_read_with_their_unit(text, size):
 
 
 @given(rows=ROWS, seed=st.integers(0, 2**32))
-@settings(max_examples=100, deadline=None)
 def test_digest_order_and_format_do_not_matter(rows, seed):
     """The digest is that of the bag of typed rows: shuffled, by line, with NULL spelled out or left out."""
     lines = [orjson.dumps(one) for one in rows]

@@ -1,5 +1,6 @@
 """A load that fails leaves no stream behind that it has declared for nothing, and never drops another one."""
 
+import inspect
 import os
 import signal
 import subprocess
@@ -18,9 +19,12 @@ from psoup.pipeline.dropping import drop_as_seen, undo_declaration
 from psoup.pipeline.files.readers import csv_rows
 from tests.children import child
 from tests.cli.test_pipes import PSOUP
-from tests.patience import wait_until
+from tests.patience import WAIT_S, wait_until
 
 COLUMNS = {"columns": [{"name": "n", "type": "int64"}]}
+WAIT, WAIT_LINE = inspect.getsourcelines(threading.Condition.wait)
+BLOCKED = {WAIT_LINE + n for n, line in enumerate(WAIT) if line.strip() == "waiter.acquire()"}
+"""Where `wait` can be interrupted: just before, it has let its lock go and does not take it again."""
 
 
 @pytest.fixture
@@ -37,8 +41,12 @@ def declared(psoup, name="s"):
 
 def main_thread_waits_for_a_result():
     frame = sys._current_frames()[threading.main_thread().ident or 0]
-    calls = [one.f_code for one, _ in traceback.walk_stack(frame)]
-    return (threading.Condition.wait.__code__, Future.result.__code__) in pairwise(calls)
+    calls = [(one.f_code, line) for one, line in traceback.walk_stack(frame)]
+    return any(
+        (threading.Condition.wait.__code__, Future.result.__code__) == (code, caller)
+        and line in BLOCKED
+        for (code, line), (caller, _) in pairwise(calls)
+    )
 
 
 def test_failed_load_declares_nothing_and_its_hint_is_the_type_that_fits(psoup, csv_file):
@@ -149,10 +157,16 @@ def test_load_interrupted_while_it_reads_its_pipe_declares_nothing(psoup, tmp_pa
         assert process.stdin is not None
         process.stdin.write(b"n\n1\n")
         process.stdin.flush()
-        while not any(path.is_file() for path in tmp_path.rglob("standard input")):
-            assert process.poll() is None
+        wait_until(
+            lambda: (
+                process.poll() is not None
+                or any(path.is_file() for path in tmp_path.rglob("standard input"))
+            ),
+            "it copies its input",
+        )
+        assert process.poll() is None
         process.send_signal(ending)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=WAIT_S)
     assert ExitCode.INTERRUPTED == process.returncode, errors
     assert b"Traceback" not in errors
     assert [] == list(tmp_path.iterdir())

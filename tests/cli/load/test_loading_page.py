@@ -16,6 +16,9 @@ COMMANDS = re.findall(r"^psoup (load \$DATA/.*)$", PAGE.read_text(encoding="utf-
 LIMITED = {"daily": 100_000}
 """Streams of which the front is loaded: all of it takes longer than a test may."""
 
+ALIKE = frozenset({"air", "quotes", "trips"})
+"""Large ones, of the kind of `departures`, `daily` and `quakes`: `make torture` loads them."""
+
 DATE = "strptime({0}, '%Y-%m-%d')"
 ISO = "CAST({0} AS TIMESTAMP)"
 INSTANT = "CAST(CAST({0} AS TIMESTAMPTZ) AT TIME ZONE 'UTC' AS TIMESTAMP)"
@@ -140,7 +143,11 @@ def test_page_has_a_command_for_each_expectation():
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(command, id=shlex.split(command)[3]) for command in COMMANDS],
+    [
+        pytest.param(command, id=stream, marks=[pytest.mark.slow] if stream in ALIKE else [])
+        for command in COMMANDS
+        for stream in [shlex.split(command)[3]]
+    ],
 )
 def test_oracle_command_of_the_page_loads_the_data_set(psoup, data_folder, tmp_path, command):
     """Types, time and row count are those a person would choose; the rows of a filter are DuckDB's, cell by cell."""

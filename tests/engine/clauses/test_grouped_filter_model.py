@@ -103,7 +103,7 @@ class Filters(RuleBasedStateMachine):
 
 
 TestFilters = Filters.TestCase
-TestFilters.settings = settings(max_examples=60, stateful_step_count=25)
+TestFilters.settings = settings(stateful_step_count=25)
 
 
 @pytest.mark.parametrize("kind", ColumnType)

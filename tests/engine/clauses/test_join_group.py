@@ -76,8 +76,15 @@ def alone(tables, sql):
     )
 
 
-@pytest.mark.parametrize("direct_rows", [0, join_side.DIRECT_ROWS_MAX])
-@pytest.mark.parametrize("fresh", [0, 1])
+@pytest.mark.parametrize(
+    ("direct_rows", "fresh"),
+    [
+        (0, 0),
+        (join_side.DIRECT_ROWS_MAX, 1),
+        pytest.param(0, 1, marks=pytest.mark.slow),
+        pytest.param(join_side.DIRECT_ROWS_MAX, 0, marks=pytest.mark.slow),
+    ],
+)
 def test_join_group_of_130_clauses_oracle_finds_for_each_what_it_finds_alone(
     monkeypatch, direct_rows, fresh
 ):

@@ -73,7 +73,6 @@ def expected(clauses, values):
 
 
 @pytest.mark.parametrize("compared", COMPARED)
-@settings(max_examples=30)
 @given(st.lists(clauses_drawn(), max_size=3), st.sampled_from(range(len(CHUNKS))))
 def test_locate_of_any_tables_differential_finds_the_rows_of_each_interval(compared, parts, number):
     """Compared with each bound or put in order, in one table or in several: rows are those of the values."""
@@ -103,7 +102,6 @@ def test_locate_compared_and_in_order_differential_agree(parts, number):
     assert told[0] == told[1]
 
 
-@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.clauses.stream_clauses import (
     NOBODY,
@@ -128,7 +128,6 @@ def test_stream_clauses_check_notices_what_does_not_agree(damage):
         clauses.check()
 
 
-@settings(max_examples=30)
 @given(
     st.sets(st.integers(0, 9)),
     st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=10),

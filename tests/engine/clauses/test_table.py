@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.clauses.table import GONE, ClauseTable
 from psoup.engine.query.values.expression import CompareOp
@@ -107,7 +107,6 @@ def check(table):
         assert array.flags.c_contiguous, name
 
 
-@settings(max_examples=40)
 @given(clauses_drawn())
 def test_clause_table_of_any_clauses_differential_says_what_they_ask(clauses):
     """Slots in any order come out ascending, with their factors, NULLs and openness."""
@@ -119,7 +118,6 @@ def test_clause_table_of_any_clauses_differential_says_what_they_ask(clauses):
     assert arrays <= table.nbytes <= 2 * arrays + 16 * table.bounds_count
 
 
-@settings(max_examples=30)
 @given(clauses_drawn(), st.data())
 def test_clause_table_that_forgets_differential_has_the_others(clauses, data):
     """What is forgotten is gone at once, once; slots that were never there are not forgotten."""
@@ -132,7 +130,6 @@ def test_clause_table_that_forgets_differential_has_the_others(clauses, data):
     check(table)
 
 
-@settings(max_examples=30)
 @given(clauses_drawn(), st.data())
 def test_clause_table_parts_of_any_table_differential_make_it_again(clauses, data):
     """Slots, openness and factors without what was forgotten: a table of them asks the same."""
@@ -153,7 +150,6 @@ def test_clause_table_parts_of_any_table_differential_make_it_again(clauses, dat
     assert said(left) == read(again)
 
 
-@settings(max_examples=30)
 @given(st.data())
 def test_clause_tables_merged_differential_ask_what_all_of_them_asked(data):
     """Tables over other attributes and other slots, some forgotten, are one table; and merged once more."""
@@ -218,7 +214,6 @@ def test_clause_table_numbers_equal_bounds_once():
     assert ([0, 1, 2], [4, 5, 6], True) == (lows.tolist(), highs.tolist(), inside)
 
 
-@settings(max_examples=30)
 @given(
     st.lists(value_sets(ColumnType.STRING), min_size=1, max_size=5),
     st.lists(st.sampled_from(pool(ColumnType.STRING)), max_size=6),

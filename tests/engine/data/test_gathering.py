@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.data.gathering import Gathering
@@ -76,7 +76,6 @@ rows_held = st.lists(st.sampled_from(EDGES) | st.integers(0, COUNT - 1), max_siz
 names_asked = st.lists(st.sampled_from(list(KINDS)), unique=True)
 
 
-@settings(max_examples=80)
 @given(rows_held, names_asked, st.booleans())
 def test_tuples_of_any_rows_oracle_are_those_that_were_built(numbers, names, ordered):
     """Compact codes, wide values, NULLs in one segment alone, texts: in any order, with times and ids."""

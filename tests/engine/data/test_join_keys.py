@@ -4,7 +4,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.data import join_keys
 from psoup.engine.data.join_keys import band_ends, band_values, index_keys, key_of, matched_codes
@@ -50,7 +50,6 @@ def same(one, other, doubles):
     return all(equal(*pair) for pair in zip(one, other, doubles, strict=True))
 
 
-@settings(max_examples=300)
 @given(key_columns())
 def test_matched_codes_of_any_columns_oracle_are_equal_where_all_values_are(drawn):
     """Numbers, mixed ones, texts, truths, instants, several together: within a side and across both."""
@@ -61,7 +60,6 @@ def test_matched_codes_of_any_columns_oracle_are_equal_where_all_values_are(draw
         assert [same(one, other, doubles) for other in rows] == [code == own for own in coded]
 
 
-@settings(max_examples=300)
 @given(key_columns())
 def test_index_keys_of_any_columns_oracle_are_equal_where_all_values_are(drawn):
     """They are made for each side alone; with digests of 64 bits these few do not collide."""
@@ -152,7 +150,6 @@ def asked(band, kinds, known, value, others):
     return [int(least[0]) <= key <= int(most[0]) for key in keys.tolist()]
 
 
-@settings(max_examples=400)
 @given(
     st.none() | STEPS, st.none() | STEPS, INTS, st.lists(INTS, max_size=12), st.sampled_from([0, 1])
 )
@@ -165,7 +162,6 @@ def test_band_ends_of_integers_oracle_are_exact_wherever_they_lie(low, high, val
         assert is_inside == is_found or (is_found and one in (LOWEST, HIGHEST))
 
 
-@settings(max_examples=400)
 @given(
     st.sampled_from([(INT64, INT64), (FLOAT64, FLOAT64), (INT64, FLOAT64), (FLOAT64, INT64)]),
     st.sampled_from([(0, None), (None, 0), (0, 0)]),
@@ -188,7 +184,6 @@ def test_band_ends_of_plain_comparisons_oracle_are_exact(kinds, ends, closed, kn
     assert expected == asked(band, kinds, known, value, others)
 
 
-@settings(max_examples=400)
 @given(
     st.sampled_from([(FLOAT64, FLOAT64), (INT64, FLOAT64), (FLOAT64, INT64)]),
     st.none() | FLOATS,

@@ -5,7 +5,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.data import key_index
 from psoup.engine.data.data_stem import DataSteM
@@ -197,14 +197,12 @@ def test_key_indexes_asked_by_threads_at_once_answer_alike():
 KEYS = st.integers(-3, 3) | st.sampled_from([-(2**63), -(2**62), 2**62, 2**63 - 1])
 
 
-@settings(max_examples=300)
 @given(st.lists(KEYS, max_size=40))
 def test_distinct_of_any_keys_oracle_ascend(keys):
     """However far keys lie apart."""
     assert sorted(set(keys)) == distinct(integers(*keys)).tolist()
 
 
-@settings(max_examples=200)
 @given(st.lists(st.tuples(KEYS, KEYS), max_size=30), st.sampled_from(["equal", "band", "both"]))
 def test_ordered_and_spans_of_any_keys_oracle_find_what_is_asked(rows, form):
     """Of a key to be equal, of one in a band, of both: spans have the places of just those rows."""

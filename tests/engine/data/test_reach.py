@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.data.reach import reach
@@ -40,7 +40,6 @@ EDGES = sorted(
 rows_drawn = st.one_of(st.sampled_from(EDGES), st.integers(0, ROWS))
 
 
-@settings(max_examples=150)
 @given(rows_drawn, rows_drawn, st.none() | rows_drawn, rows_drawn, st.integers(-1, 1))
 def test_reach_of_any_span_oracle_leaves_no_row_out_and_promises_no_other(
     one, other, begin, end, shift

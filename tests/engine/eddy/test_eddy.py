@@ -5,7 +5,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.clauses import table_probe
 from psoup.engine.clauses.grouped_filter import GroupedFilters
@@ -132,7 +132,6 @@ def test_join_of_every_interleaving_order_meets_each_pair_once():
         assert entrants(join, order) == join.expected()
 
 
-@settings(max_examples=30)
 @given(st.permutations([*BATCHES, *WHERES]))
 def test_join_of_any_interleaving_order_meets_each_pair_once(order):
     """Random orders of all batches and all clauses find the same pairs, each exactly once."""

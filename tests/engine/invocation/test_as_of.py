@@ -76,7 +76,9 @@ class Recorded:
         }
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
+)
 def test_as_of_every_position_is_what_was_answered_there(seed):
     """Selections, DISTINCT, groups, orders, hops, row windows, joins: to the last id and instant, in pages too."""
     recorded = Recorded(seed, rows=9, values=7)
@@ -92,7 +94,7 @@ def test_as_of_every_position_is_what_was_answered_there(seed):
             assert answer == world.invoke(late, seq=seq), text
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_as_of_positions_amid_chunks_is_what_was_answered_there(seed):
     """Hits, partials and composites of chunks that are whole by now, and were not then."""
     recorded = Recorded(seed, rows=2_500, values=4_000)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.finding import Finding
@@ -77,7 +77,6 @@ rows_asked = st.one_of(
 asked = st.lists(st.tuples(rows_asked, rows_asked, st.integers(0, 3)), min_size=1, max_size=6)
 
 
-@settings(max_examples=60)
 @given(asked, st.sampled_from([1_000, 5, 70_000]), st.sampled_from(list(Materialize)), st.data())
 def test_finding_of_any_spans_one_after_the_other_oracle_has_the_hits_between(
     spans, step, policy, data

@@ -3,7 +3,7 @@
 from random import Random
 
 import numpy as np
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.results.delta import JoinRecord
@@ -66,7 +66,6 @@ def grown(world, rng):
     world.grow(rows, floors, rng)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32))
 def test_invoke_of_any_join_oracle_shows_every_visible_composite_once(seed):
     """Whatever is kept and whatever is open: at each position, for rows, pages and counts."""
@@ -82,7 +81,6 @@ def test_invoke_of_any_join_oracle_shows_every_visible_composite_once(seed):
         world.cache.check()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
 def test_invoke_of_any_join_page_by_page_oracle_stays_at_its_position(seed):
     """Rows that come and floors that rise between two pages change nothing in the answer they belong to."""
@@ -97,7 +95,6 @@ def test_invoke_of_any_join_page_by_page_oracle_stays_at_its_position(seed):
     assert world.expected() == world.pages(100)[0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_invoke_of_any_join_at_an_instant_oracle_shows_what_was_visible(seed):
     """`now=` moves the windows of all sources."""

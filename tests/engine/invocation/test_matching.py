@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.invocation.matching import matching_rows, runs
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
@@ -69,7 +69,6 @@ def snapshot_of(rows, **clause):
     return Snapshot(Cut(Gen(1), Seq(9), 0, 0), query, record, (stream,))
 
 
-@settings(max_examples=60)
 @given(data=st.data())
 def test_matching_rows_of_any_clause_oracle_are_all_hits_in_range_once(data):
     """Whatever is kept and whatever is not: the hits of the chunks asked about, from floor to end."""

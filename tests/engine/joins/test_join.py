@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.data import join_keys
 from psoup.engine.data.source import DatedRows
@@ -96,7 +96,6 @@ def composites(tables, clause, spans):
     return set(found)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([1_000_000, 3]), st.booleans())
 def test_joining_of_any_clause_oracle_finds_all_composites(seed, slice_pairs, colliding):
     """Two to four sources, whole streams or spans of them; in slices; where all digests collide."""
@@ -171,7 +170,6 @@ TREES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(TREES), st.integers(0, 3), st.integers(0, 2**32))
 def test_joining_of_trees_oracle_builds_nothing_that_finds_no_end(text, fresh, seed):
     """Every composite of some of the sources is part of one of all: the parts of results are counted."""
@@ -263,7 +261,6 @@ def test_joining_count_of_a_plain_pair_makes_none(monkeypatch):
     assert 0 == join.count(route, fresh=0)
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 12)), max_size=12), st.integers(1, 9))
 def test_slices_of_any_spans_oracle_have_every_place_once(drawn, most):
     """Pieces have at most so many places, but for none: spans are cut, empty ones left out, the order stays."""

@@ -1,7 +1,7 @@
 """A clause's hits out of blocks, against sets of rows; compiled, and as plain Python with arrays for addresses."""
 
 import numpy as np
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.block_rows import WIDTH, locate, write_rows
 from psoup.engine.limits import CHUNK_ROWS
@@ -40,7 +40,6 @@ blocks_drawn = st.lists(
 )
 
 
-@settings(max_examples=60)
 @given(blocks_drawn, st.integers(0, 10), st.integers(0, 3))
 def test_hits_of_any_blocks_differential_agree_with_sets(drawn, clause_id, first_chunk):
     """Lists and bitmaps become rows, what is not kept is told, and a clause that is not there has none."""

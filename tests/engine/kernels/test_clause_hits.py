@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.clause_hits import place, write_lists
 from tests.engine.kernels import twins
@@ -11,7 +11,6 @@ LIST, DENSE = 5, 6
 
 
 @pytest.mark.parametrize("list_max", [0, 3, 4_096])
-@settings(max_examples=30)
 @given(data=st.data())
 def test_place_and_write_lists_of_any_chunks_oracle_keep_every_hit(list_max, data):
     """Lists lie one behind the other, chunks without hits have empty ones, what is no list is numbered."""

@@ -22,12 +22,19 @@ from psoup.engine.kernels.compiled import (
 WORDS = [1, 2, 3, 2**31, 2**32, 2**63, 2**64 - 1, 0x8000_0000_0000_0001, 0x0123_4567_89AB_CDEF]
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_intrinsics_compiled_differential_agree_with_the_plain_ones(word):
-    """Bits are counted, and the lowest is found, alike in Python and compiled anew."""
+@pytest.fixture(scope="module")
+def intrinsics() -> tuple[Any, Any, Any]:
+    """Return `ones`, `lowest` and `without_lowest` as kernels call them, compiled anew."""
     count = numba.njit(lambda one: ones(one))  # noqa: PLW0108 - numba compiles the lambda
     find = numba.njit(lambda one: lowest(one))  # noqa: PLW0108
     clear = numba.njit(lambda one: without_lowest(one))  # noqa: PLW0108
+    return count, find, clear
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_intrinsics_compiled_differential_agree_with_the_plain_ones(word, intrinsics):
+    """Bits are counted, and the lowest is found, alike in Python and compiled."""
+    count, find, clear = intrinsics
     text = f"{word:b}"
     assert text.count("1") == ones(np.uint64(word)) == count(np.uint64(word))
     assert len(text) - len(text.rstrip("0")) == lowest(np.uint64(word)) == find(np.uint64(word))

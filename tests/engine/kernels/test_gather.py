@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import gather as module
 from psoup.engine.kernels.gather import BYTES, LONGS, SHORTS, ascends, gather
@@ -52,7 +52,6 @@ def plain_gather(*arguments):
 rows_held = st.lists(st.integers(0, SEGMENTS * SEGMENT_ROWS - 1), min_size=1, max_size=30)
 
 
-@settings(max_examples=60)
 @given(rows_held, st.lists(st.integers(0, COLUMNS - 1), max_size=5), st.integers(0, 4))
 def test_gather_of_any_rows_differential_agrees_with_single_look_ups(offsets, columns, first):
     """Rows of one segment or of several, in any order, some twice; any columns."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import hits
 from tests.engine.kernels import twins
@@ -43,7 +43,6 @@ def test_write_list_of_any_bits_differential_finds_each(rows, begin):
         assert list(rows) == found[begin : begin + len(rows)].tolist()
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(0, 4_096) | st.integers(80, 110))
 def test_write_list_of_any_rows_differential_is_sorted(seed, count):
     """Rows anywhere in the chunk come out ascending, each once."""
@@ -81,7 +80,6 @@ def lineages(draw):
     return rows, alive, names, draw(st.lists(st.integers(0, 2), min_size=8, max_size=8))
 
 
-@settings(max_examples=60)
 @given(lineages(), st.sampled_from([(1, 1, 1), (2, 2, 1), (16, 8, 16)]), st.integers(0, 3))
 def test_write_all_of_any_lineages_differential_writes_what_sets_say(world, room, first):
     """However little room there is, every clause with a row left comes out once, in its form, in order."""

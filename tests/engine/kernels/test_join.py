@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import join
 from tests.engine.kernels import twins
@@ -34,7 +34,6 @@ def words_drawn(rng, count, width, share=0.5):
     return np.ascontiguousarray(words), [set(np.flatnonzero(row).tolist()) for row in flags]
 
 
-@settings(max_examples=150)
 @given(st.lists(KEYS, max_size=30), st.lists(KEYS, max_size=12), st.booleans())
 def test_find_equal_of_any_values_differential_is_where_they_stand(keys, wanted, in_order):
     """Ascending or not, there or not, at the ends of what is held: the span, and how long all are."""
@@ -57,7 +56,6 @@ def test_find_equal_of_any_values_differential_is_where_they_stand(keys, wanted,
             assert [list(range(*own)) for own in found] == [list(range(*own)) for own in listed]
 
 
-@settings(max_examples=150)
 @given(
     st.lists(st.lists(KEYS, max_size=8).map(sorted), max_size=5),
     st.lists(st.tuples(st.integers(0, 4), KEYS, KEYS), max_size=8),
@@ -92,7 +90,6 @@ def test_find_equal_far_behind_is_found_by_doubling_steps(count):
     assert int((high - low).sum()) == total
 
 
-@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=9))
 def test_covered_by_any_spans_differential_are_places_in_some(drawn):
     """Spans may overlap, touch, be equal, empty or turned around."""
@@ -104,7 +101,6 @@ def test_covered_by_any_spans_differential_are_places_in_some(drawn):
         assert expected == found[:past].tolist(), mode
 
 
-@settings(max_examples=100)
 @given(
     st.lists(
         st.tuples(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted), st.integers(0, 9)),
@@ -151,7 +147,6 @@ def test_paired_of_any_spans_differential_are_all_pairs_in_order(drawn, width, s
         assert [some for _, some in alive] == twins.lineage_of(words[:count]), mode
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 129), unique=True, max_size=5), st.integers(0, 2**32))
 def test_mark_of_any_lists_and_bitmaps_differential_sets_bits_of_rows_that_are_there(slots, seed):
     """What was set stays; rows past the last are nobody's, in lists and in bitmaps alike."""

@@ -60,7 +60,7 @@ def transposed(lend, befores, arrays, flags, *, end, rows):
 
 
 @given(data=st.data())
-@settings(max_examples=150, **STEADY)
+@settings(**STEADY)
 def test_differential_rows_are_the_values_of_columns_in_turn(lend, data):
     """Each value as its array has it, `null` where a flag says so, constants before and behind."""
     rows, width = data.draw(st.integers(0, 6)), data.draw(st.integers(0, 4))
@@ -94,7 +94,7 @@ def written(lend, us):
         max_size=8,
     )
 )
-@settings(max_examples=200, **STEADY)
+@settings(**STEADY)
 def test_differential_instants_are_those_of_datetime(lend, us):
     """Six decimals always, whether the day is that of the instant before or not."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)

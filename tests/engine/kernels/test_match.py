@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import hits, match
 from psoup.engine.kernels.match import FEW, Clauses, Located
@@ -130,7 +130,6 @@ def looked_at_one_by_one(world):
     return found
 
 
-@settings(max_examples=80)
 @given(worlds())
 def test_narrowest_of_any_clauses_differential_is_counted(world):
     """The factor of one interval with the fewest rows; none where all take NULL or several intervals."""
@@ -143,7 +142,6 @@ def test_narrowest_of_any_clauses_differential_is_counted(world):
             assert (count if name >= 0 else 0, which) == (least[at], fewest[at]), mode
 
 
-@settings(max_examples=80)
 @given(worlds(), wanted_drawn(), st.sampled_from(ROOMS))
 def test_match_few_of_any_clauses_differential_decides_those_with_few_rows(world, wanted, room):
     """Settled clauses one factor of which has few rows are done, and no other; what they have is in lists."""
@@ -169,7 +167,6 @@ def test_match_few_of_any_clauses_differential_decides_those_with_few_rows(world
         ), mode
 
 
-@settings(max_examples=120)
 @given(worlds(), wanted_drawn(), st.sampled_from(ROOMS), st.booleans())
 def test_match_of_any_clauses_differential_finds_what_sets_leave(world, wanted, room, few_first):
     """Clauses settled and open, gone, without factors, in however little room: each has its rows, once."""
@@ -322,7 +319,6 @@ def test_match_without_room_for_one_more_open_clause_stops_there():
         assert [(9, ("list", list(range(20))))] == taken(written), mode
 
 
-@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 4_096), st.integers(0, 4_096)).map(sorted), max_size=4),
     st.sets(st.integers(0, 4_095)),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import order
 from tests.engine.kernels import twins
@@ -64,7 +64,6 @@ def test_sortable_of_the_edges_ascends_and_has_one_zero():
     assert np.signbit(edges[3]), "-0.0 is still there"
 
 
-@settings(max_examples=100)
 @given(values_drawn(), st.booleans(), st.integers(0, 2**32))
 def test_ascending_of_any_values_differential_is_sorted(values, named, seed):
     """Whatever the span, rows come in order of values, and a narrow span is counted."""
@@ -103,7 +102,6 @@ def test_ascending_of_a_whole_chunk_differential_is_sorted(name):
         assert list(range(4_096)) == sorted(found.rows.tolist()), mode
 
 
-@settings(max_examples=150)
 @given(values_drawn(), st.data(), st.booleans())
 def test_places_of_any_bounds_differential_are_counted(values, data, up_to):
     """Below, and below or equal, however they are found: extremes, equal ones, none at all."""
@@ -149,7 +147,6 @@ def test_places_of_a_few_bounds_are_searched_for(monkeypatch):
     assert [10] == walked
 
 
-@settings(max_examples=60)
 @given(
     st.sampled_from(COUNTS),
     st.integers(0, 2**32),
@@ -179,7 +176,6 @@ def test_prefixes_of_any_places_differential_are_the_first_rows(count, seed, ask
                 assert expected == twins.bits_of(bitmaps[row - first]), mode
 
 
-@settings(max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(INT_EDGES), max_size=4),
@@ -206,7 +202,6 @@ def test_compare_with_any_bounds_differential_finds_the_rows_below(seed, bounds,
         assert [7] * 64 == bitmaps[-1].tolist(), "bitmaps of nobody's bounds stay as they were"
 
 
-@settings(max_examples=300)
 @given(st.lists(st.integers(-3, 3) | st.sampled_from([*INT_EDGES, 2**62, -(2**62)]), max_size=40))
 def test_sorted_places_of_any_keys_oracle_is_stable(keys):
     """However far keys lie apart, whether key and place fit one number or not, equal ones stay as they came."""

@@ -33,7 +33,6 @@ def drawn(seed, shape, density=1):
     return made
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(0, 3), st.integers(0, 3))
 def test_and_between_of_any_bitmaps_differential_keeps_what_is_in_the_one_alone(
     compiled, seed, low, high
@@ -51,7 +50,6 @@ def test_and_between_of_any_bitmaps_differential_keeps_what_is_in_the_one_alone(
         assert (given_maps == bitmaps).all()
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 6]))
 def test_count_of_any_words_differential_is_their_number_of_bits(compiled, seed, density):
     """Every word counts, in dense and in sparse ones."""

@@ -5,7 +5,7 @@ import sys
 from random import Random
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.errors import NotFoundError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
@@ -36,7 +36,6 @@ def history(seed, steps):
     return made, [made.step() for _ in range(steps)]
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 30))
 def test_live_results_after_any_deltas_oracle_hold_what_stands(seed, steps):
     """Records written and not dropped are there, by id and by name, and no other."""
@@ -71,7 +70,6 @@ def test_live_results_after_any_deltas_oracle_hold_what_stands(seed, steps):
     assert (steps, NOW_US) == (live.cut().seq, live.cut().server_now_us)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.data())
 def test_merge_of_any_deltas_differential_does_what_they_do_one_after_the_other(seed, steps, data):
     """However a history is cut into publishes, what can be read afterwards is the same."""
@@ -102,7 +100,6 @@ def test_merge_of_deltas_with_a_gap_is_refused():
         applied_to(results(), [second])
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(0, 30))
 def test_live_results_begun_from_a_checkpoint_differential_answer_as_those_that_were_there(
     seed, steps, began
@@ -124,7 +121,6 @@ def test_live_results_begun_from_a_checkpoint_differential_answer_as_those_that_
     assert all(clause_id <= began for clause_id in asked), "younger clauses are known here"
 
 
-@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(0, 30))
 def test_bytes_held_after_any_deltas_oracle_are_those_of_what_is_held(seed, steps, began):
     """Whatever came, was written again and went, the counters are what adding up gives; begun anew, too."""
@@ -163,7 +159,6 @@ def test_bytes_held_of_hits_go_with_them():
     assert (0, 0) == (live.held.hits, live.held.texts)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 30), st.integers(0, 30), st.data())
 def test_hits_of_any_chunks_differential_are_those_of_the_pages(seed, steps, began, data):
     """From blocks, from pages of its own, from before a beginning: the same rows, in one piece or by chunk."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.window import Window
@@ -37,7 +37,6 @@ def key_drawn(rng):
     return GROUPS[clause_id], entrant, number, rng.randrange(2)
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(0, 60))
 def test_composites_after_any_writes_and_drops_oracle_are_those_of_a_dict(seed, steps):
     """Held, counted and given to each clause: pages of its group's chunks, and its own, by key."""

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import hits
 from psoup.engine.limits import CHUNK_ROWS
@@ -68,7 +68,6 @@ def harvest_of(slots):
     return block
 
 
-@settings(max_examples=50)
 @given(slots_drawn())
 def test_harvest_of_any_lineage_oracle_has_the_hits_of_each_clause(slots):
     """Clauses in any order of slots come out ascending, each in its form; those without hits do not."""
@@ -86,7 +85,6 @@ def test_harvest_of_any_lineage_oracle_has_the_hits_of_each_clause(slots):
     assert sum(array.nbytes for array in arrays) == block.nbytes
 
 
-@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.lists(st.integers(0, 3), min_size=11, max_size=11), slots_drawn()), max_size=3
@@ -151,7 +149,6 @@ def test_with_room_keeps_what_there_is(length):
     assert (array.dtype, 2) == (made.dtype, made.shape[1])
 
 
-@settings(max_examples=40)
 @given(slots_drawn(), st.integers(0, 7), st.integers(0, 7))
 def test_among_any_places_oracle_is_the_block_of_those_clauses(slots, first, past):
     """A part of a block has the hits of its clauses, and carries nothing of the others."""

@@ -1,7 +1,7 @@
 """Hits of one segment in one piece, against a sorted list of rows."""
 
 import numpy as np
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.results.segment_hits import hits_of
@@ -9,7 +9,6 @@ from psoup.engine.results.segment_hits import hits_of
 CHUNKS = SEGMENT_ROWS // CHUNK_ROWS
 
 
-@settings(max_examples=80)
 @given(st.integers(0, 2), st.integers(0, CHUNKS - 1), st.integers(1, CHUNKS), st.data())
 def test_segment_hits_of_any_rows_oracle_are_counted_and_listed(segment, first, count, data):
     """Below any row there are as many as there are; listed they are the rows again."""

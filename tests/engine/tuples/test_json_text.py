@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine import limits
 from psoup.engine.kernels import json_bodies, json_rows, json_values
@@ -158,7 +158,6 @@ def kernels(request, monkeypatch):
 @given(
     rows=fitting_rows(), form=st.sampled_from(FORMS), spaces=st.booleans(), ascii_only=st.booleans()
 )
-@settings(max_examples=300, deadline=None)
 def test_oracle_rows_written_plainly_are_read(rows, form, spaces, ascii_only):
     """Rows are read, whatever their order, their texts, what is left out and the white space between."""
     body = written(rows, form, spaces=spaces, ascii_only=ascii_only)
@@ -169,7 +168,6 @@ def test_oracle_rows_written_plainly_are_read(rows, form, spaces, ascii_only):
 
 
 @given(rows=fitting_rows(), form=st.sampled_from(FORMS), data=st.data())
-@settings(max_examples=500, deadline=None)
 def test_oracle_bodies_changed_anywhere_are_left_alone_or_read_as_they_are(rows, form, data):
     """A piece put in, or bytes taken out, at any place: nothing is read but what Python's parser reads."""
     body = written(rows, form, spaces=data.draw(st.booleans()))
@@ -278,7 +276,6 @@ def test_names_that_need_escapes_are_left_alone():
     value=st.floats(allow_nan=False, allow_infinity=False),
     how=st.sampled_from(["", ".17e", ".3f", ".20g"]),
 )
-@settings(max_examples=500, deadline=None)
 def test_oracle_floats_are_the_nearest_ones(value, how):
     """Every spelling of up to 32 characters is the float that Python reads."""
     text = format(value, how) if how else repr(value)

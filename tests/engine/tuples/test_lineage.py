@@ -1,7 +1,7 @@
 """Lineage against sets of rows by slot."""
 
 import numpy as np
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, full
 from psoup.engine.limits import CHUNK_ROWS
@@ -50,7 +50,6 @@ def test_lineage_narrows_the_arrays_that_it_was_given():
     assert [CHUNK_ROWS] * 3 == [len(twins.bits_of(words[i])) for i in (0, 2, 3)]
 
 
-@settings(max_examples=30)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=4),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.limits import QUERY_TEXT_BYTES_MAX
 from psoup.engine.query.bind.binder import bind
@@ -109,7 +109,6 @@ def outputs_of(bound: BoundQuery) -> dict[str, ColumnType]:
     return {output.name: output.type for output in bound.shape.outputs}
 
 
-@settings(max_examples=30)
 @given(data=st.data())
 def test_push_drawn_filters_into_drawn_queries_oracle_keeps_what_passes(data):
     """DuckDB's answer to the narrowed text is its answer to the query without the rows that do not pass."""

@@ -114,9 +114,7 @@ def test_append_many_is_as_one_after_the_other(store):
 
 
 @pytest.mark.redis
-@hypothesis.settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@hypothesis.settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(together=st.lists(ANYTHING, min_size=40, max_size=80), called=st.sampled_from([1, 3, 64]))
 def test_any_operations_together_are_as_one_after_the_other(server, tmp_path, together, called):
     """Wherever calls cut them: a producer that finds no place, a query whose end frees one, a stream that goes."""

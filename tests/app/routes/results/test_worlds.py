@@ -46,7 +46,7 @@ http {{
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 async def test_clients_have_what_a_full_answer_shows(api: Api, seed):
     """In every format, alone and many at once, whatever of their answers was lost, late or read in part."""
     world = World(seed, EVENT_QUERIES)

@@ -108,7 +108,6 @@ def way(request, monkeypatch):
 
 @pytest.mark.usefixtures("way")
 @given(drawn=columns_and_rows())
-@settings(max_examples=120, deadline=None)
 def test_differential_rows_are_written_like_each_row_alone(drawn):
     """JSON objects and arrays, NDJSON and CSV have the bytes of a plain loop over rows."""
     rows, cells = drawn
@@ -121,7 +120,6 @@ def test_differential_rows_are_written_like_each_row_alone(drawn):
 
 
 @given(drawn=columns_and_rows())
-@settings(max_examples=100, deadline=None)
 def test_rows_as_arrow_hold_the_same_values(drawn):
     """Arrow says of every cell what JSON says, timestamps and ids read as text."""
     rows, cells = drawn
@@ -217,7 +215,6 @@ def test_differential_instants_of_a_column_are_those_of_scalars(us):
 
 
 @given(drawn=columns_and_rows(), repeat=st.sampled_from([1, 40]))
-@settings(max_examples=50, deadline=None)
 def test_estimate_is_the_same_for_few_and_for_many(drawn, repeat):
     """A page's estimate grows with its rows exactly: it does not depend on the way it is made."""
     rows, _ = drawn

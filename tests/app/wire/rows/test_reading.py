@@ -46,7 +46,6 @@ VALUES = st.one_of(
 
 
 @given(pieces=st.lists(PIECES, max_size=12))
-@settings(max_examples=500, deadline=None)
 def test_differential_lines_read_at_once_are_the_lines_read_one_by_one(pieces):
     """Whatever stands in a body, and wherever its lines end: no line is read that is not one JSON text."""
     body = "".join(pieces).encode()
@@ -84,7 +83,6 @@ def test_lines_that_are_not_one_json_text_each_are_read_one_by_one(body):
 
 
 @given(kind=st.sampled_from(list(ColumnType)), values=st.lists(VALUES, min_size=1, max_size=3))
-@settings(max_examples=300, deadline=None)
 def test_differential_few_values_make_the_column_that_many_make(kind, values):
     """A short column is accepted when a long one of the same values is, and holds the same."""
     column = ColumnSchema("c", kind)
@@ -114,7 +112,6 @@ def test_instants_that_are_none_are_refused_in_any_number(text):
     "0000-00-00T00:00:00.000000Z", "2026-11-21 10:05:00.123456Z", "2026-11-21T10:05:00.123456z", "2026-11-21T10:05:00Z",
     "2026-11-21T10:05:00.1+01:00Z", "2026-11-21T10:05:0:.123456Z", "2026-11-21T10:05:0/.123456Z", None]), max_size=4),
     data=st.data())  # fmt: skip
-@settings(max_examples=200, deadline=None)
 def test_differential_usual_instants_are_judged_like_all(texts, data):
     """The short cut for the usual form says what the pattern of RFC 3339 and the calendar say."""
     texts = [
@@ -157,7 +154,6 @@ def test_texts_fit_looks_at_no_bytes_behind_the_last_offset():
 
 
 @given(texts=st.lists(st.sampled_from(["1" * 32, "1" * 33, "-", "e", '"', "\\", " ", "x"])))
-@settings(max_examples=100, deadline=None)
 def test_numbers_too_long_are_found_only_in_runs_that_are(texts):
     """Without a run of too many number characters there is no such literal."""
     body = "".join(texts).encode()
@@ -200,9 +196,7 @@ def test_rows_are_read_again_once_whatever_is_in_doubt(monkeypatch, media_type):
 )  # fmt: skip
 @example(rows=[{"float64": [2**64]}], repeat=1)
 @example(rows=[{"float64": 2**64}, {"float64": -(2**63) - 1}], repeat=30)
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(
     reading, rows, repeat
 ):
@@ -231,9 +225,7 @@ def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(
 )  # fmt: skip
 @example(rows=[{"int64": [10**32]}], repeat=1, pick=Random(0))
 @example(rows=[{"int64": 1}, {"x": 10**32}], repeat=30, pick=Random(0))
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_differential_columns_are_accepted_or_refused_like_the_rows_they_hold(
     reading, rows, repeat, pick
 ):

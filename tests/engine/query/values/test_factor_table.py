@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.query.values.expression import CompareOp
 from psoup.engine.query.values.factor_table import (
@@ -67,7 +67,6 @@ def factors_drawn(kind, slots=range(6)):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_factors_of_any_sets_differential_say_what_the_sets_say(kind, data):
     """Slots in any order keep it, each with its intervals; types of arrays are the same without any."""
@@ -83,7 +82,6 @@ def test_factors_of_any_sets_differential_say_what_the_sets_say(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=30)
 @given(data=st.data())
 def test_factors_joined_differential_say_what_the_sets_say(kind, data):
     """Parts in any order are one."""

@@ -1,7 +1,7 @@
 """LIKE: against the set-of-positions matcher of the twin, and where a prefix ends."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import like as kernels
 from psoup.engine.query.values import like
@@ -36,7 +36,6 @@ def test_oracle_like_of_any_pattern_matches_as_the_twin_does(text, pattern, esca
         assert _like(text, pattern, escape) == text.startswith(parts.prefix)
 
 
-@settings(max_examples=50)
 @given(data=st.data())
 def test_oracle_like_of_long_pieces_matches_as_the_twin_does_compiled_or_not(data):
     """Pieces over several words, at any bit of them, in many texts together; characters of one byte and of more."""

@@ -1,7 +1,7 @@
 """What is searched for in a text by itself: ordinary pieces, and none that could be compared again and again."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.query.values.like import parse_like
 from psoup.engine.query.values.like_search import Piece, like_search
@@ -50,7 +50,6 @@ def test_pieces_that_repeat_themselves_are_left_to_the_kernel(pattern):
     assert like_search(pieces_of(pattern)) is None
 
 
-@settings(max_examples=200)
 @given(
     unit=st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=40),
     length=st.integers(1, 300),
