@@ -116,8 +116,7 @@ class FoldLoop(InProcess):
         self._fenced = threading.Event()
         self._fencing = threading.Lock()
         self._warm = self._taken = self._is_leased = False
-        self._taken_s = 0.0
-        self._told = b""
+        self._taken_s, self._told = 0.0, b""
         self._idle = self._disk_full = False
         self._shown = False
         """Whether it has come to where the log ended at its start, before which it shows less than was told."""
@@ -275,9 +274,9 @@ class FoldLoop(InProcess):
                 self._taken_s = self._elapsed_s()
                 _LOG.info("taken-over", durability=str(self._store.durability))
                 self._watch.start()
-                if self._store.durability is not Durability.MEMORY:
-                    self._lease.start(asked_s)  # else no other process can reach it
-                    self._is_leased = True
+                self._is_leased = self._store.durability is not Durability.MEMORY
+                if self._is_leased:  # else no other process can reach it
+                    self._lease.start(asked_s)
                 return
             if self._phase is not Phase.STANDBY:
                 self._phase = Phase.STANDBY

@@ -20,7 +20,6 @@ from psoup.app.fold.figures import NOTHING_WRITTEN, FoldFigures
 from psoup.app.fold.publishing import Publishing
 from psoup.app.fold.trimming import Trimming
 from psoup.engine import limits
-from psoup.engine.checkpoint import check_wait
 from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import Engine, EngineStatistics, PrecomputedHits
 from psoup.engine.errors import EngineError, IntegrityError, OverloadedError
@@ -300,7 +299,6 @@ class Fold:
         Raises:
             StoreUnavailableError: it is not; the fold will find out by itself.
         """
-        check_wait()
         pages = self._store.results.pages(clause, chunks)
         cut = self._store.results.cut()
         if cut.gen != self._gen or cut.seq < clause.clause_id:

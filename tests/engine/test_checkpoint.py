@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psoup.engine.checkpoint import checked_by, checkpoint, is_checked
+from psoup.engine.checkpoint import check_wait, checked_by, checkpoint, is_checked
 from psoup.engine.errors import OverloadedError
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
@@ -45,6 +45,18 @@ def test_checkpoint_of_nobody_passes():
             checkpoint()
     checkpoint()
     assert (2, 1) == (outer.asked, inner.asked)
+
+
+def test_wait_has_a_check_of_its_own():
+    """Work that may not wait is told before it does, and goes on otherwise."""
+    check_wait()
+    wait = Countdown(0)
+    with checked_by(Countdown(1), waits=wait):
+        checkpoint()
+        with pytest.raises(OverloadedError):
+            check_wait()
+    check_wait()
+    assert 1 == wait.asked
 
 
 def test_texts_are_decided_between_checkpoints(monkeypatch):

@@ -213,6 +213,18 @@ def test_waiting_that_somebody_checks_has_the_same_patience(tmp_path):
         client.close()
 
 
+def test_work_that_may_not_wait_is_ended_before_it_asks(tmp_path):
+    """In the event loop, which a server that says nothing would hold up: nobody even connects."""
+    client = RedisClient(f"unix://{tmp_path / 'nobody'}?db=0", answer_s=WAIT_S)
+
+    def refuse() -> None:
+        raise OverloadedError("it may not wait", reason="deadline")
+
+    with checked_by(lambda: None, waits=refuse), pytest.raises(OverloadedError):
+        client.fetch_one("PING")
+    client.close()
+
+
 @contextmanager
 def silent(path: Path) -> Iterator[None]:
     """Listen on a Unix socket and never answer."""
