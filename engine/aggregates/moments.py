@@ -154,9 +154,9 @@ def moments_of(
 def counts_of(members: Members, weights: Integers | None) -> Integers:
     """Return how many rows each group has, each as often as its weight says; None = once. Cost: 1 ns a row."""
     if weights is not None:
-        counts = np.zeros((members.count, 1), dtype=np.int64)
-        add_numbers(weights[:, None], members.labels, counts)
-        return counts[:, 0]
+        sums = np.zeros((members.count, 1), dtype=np.int64)
+        add_numbers(weights[:, None], members.labels, sums)
+        return sums[:, 0]
     if members.edges is not None:
         return np.diff(members.edges)
     counts = np.zeros(members.count, dtype=np.int64)
