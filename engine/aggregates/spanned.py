@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.exact_sums import sums_of_spans
 from psoup.engine.aggregates.extremes import LARGEST, LEAST, Extremes, extremes_of
-from psoup.engine.aggregates.groups import Members
+from psoup.engine.aggregates.groups import Members, in_order
 from psoup.engine.aggregates.moments import COUNTED, SUMMED, Moments, counts_of
 from psoup.engine.aggregates.occurrences import numbers_of
 from psoup.engine.aggregates.ordinals import column_of, ordinals
@@ -48,7 +48,8 @@ class Spans:
 
     def among(self, taken: Flags) -> "Spans":
         """Return the spans of the places that are taken alone, without those that hold none."""
-        before = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(taken)))
+        before = np.zeros(len(taken) + 1, dtype=np.int64)
+        np.cumsum(taken, out=before[1:])
         low, high = before[self.low], before[self.high]
         some = np.flatnonzero(low < high)
         if len(some) == len(low):
@@ -98,7 +99,10 @@ def _extremes(column: Column, spans: Spans, *, least: bool) -> Extremes:
     """Return the least or the largest value in the spans of each group."""
     known = ordinals(Column(column.type, column.values, None, column.dictionary))
     keys = known.keys if least else ~known.keys
-    found = np.empty(len(spans.low), dtype=np.int64)
-    least_of_spans(keys, spans.low, spans.high, np.empty(2 * len(keys), dtype=np.int64), found)
+    # Spans of one key are equal, and follow each other where they are ordered.
+    order, _ = in_order(spans.low, len(keys))
+    low, high, labels = spans.low[order], spans.high[order], spans.labels[order]
+    found, tree = np.empty(len(low), dtype=np.int64), np.empty(2 * len(keys), dtype=np.int64)
+    least_of_spans(keys, low, high, tree, found)
     best = column_of(column.type, found if least else ~found, known.texts, None)
-    return extremes_of(best, Members(None, spans.labels, spans.count), least=least)
+    return extremes_of(best, Members(None, labels, spans.count), least=least)

@@ -226,7 +226,8 @@ class JoinFinding:
                 span.stream_id, span.first_row, span.past_row, span.begin_us, span.end_us
             )
             rows += sum(past - first for first, past, _ in runs)
-        return reached.stop - reached.start < rows
+        few: bool = reached.stop - reached.start < rows
+        return few
 
     def _kept(self) -> tuple[CompositeHits, Rows]:
         """Return composites that are kept, and the places of the visible ones among them, in order."""

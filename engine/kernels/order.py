@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.compiled import compiled, ones
+from psoup.engine.kernels.grouping import rows_by_group
 
 Integers = NDArray[np.int64]
 
@@ -52,6 +53,8 @@ class Ordered(NamedTuple):
     begins: NDArray[np.int32]
 
 
+_COUNTED_KEYS_MAX: Final = 2
+"""Values that keys span, by their number: fewer are counted."""
 _NOT_COUNTED: Final = np.empty(0, dtype=np.int32)
 
 
@@ -78,18 +81,24 @@ def ascending(values: Integers, rows: NDArray[np.int32] | None = None) -> Ordere
 def sorted_places(keys: Integers) -> NDArray[np.int64]:
     """Return the places of (n,) keys in ascending order, equal ones as they came.
 
-    Key and place are one number where both fit: numbers are sorted several times as fast as places by numbers.
+    Keys that span little are counted. Else key and place are one number where both fit: numbers are sorted several
+    times as fast as places by numbers.
     """
     count = len(keys)
     if not count:
         return np.empty(0, dtype=np.int64)
     bits, least = count.bit_length(), int(keys.min())
-    if (int(keys.max()) - least).bit_length() + bits > _INT64_BITS:
+    span = int(keys.max()) - least
+    if span < _COUNTED_KEYS_MAX * count:
+        places = np.empty(count, dtype=np.int64)
+        rows_by_group(keys - least, np.zeros(span + 2, dtype=np.int64), places)
+        return places
+    if span.bit_length() + bits > _INT64_BITS:
         return np.argsort(keys, kind="stable")
     together = ((keys - least) << bits) | np.arange(count)
     together.sort()
-    places: NDArray[np.int64] = together & ((1 << bits) - 1)
-    return places
+    found: NDArray[np.int64] = together & ((1 << bits) - 1)
+    return found
 
 
 @compiled

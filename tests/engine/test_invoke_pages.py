@@ -47,6 +47,9 @@ class Counting:
     def joining_count(self, plan, spans):
         return self._source.joining_count(plan, spans)
 
+    def partnered(self, plan, spans, source):
+        return self._source.partnered(plan, spans, source)
+
     def times(self, stream_id, rows):
         self.times_read += len(rows)
         return self._source.times(stream_id, rows)

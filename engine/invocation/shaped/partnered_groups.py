@@ -8,7 +8,7 @@ Sums are exact, so all of it has the bits that composites give.
 Source: eager aggregation, Yan and Larson, VLDB 1995; factorised aggregates, Bakibayev and others, VLDB 2013.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -43,8 +43,6 @@ from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
 Integers = NDArray[np.int64]
-Sides = dict[int, WeightedRows | SpannedRows]
-"""By source, those of its rows that are part of composites."""
 
 _COMPOSITES_MAX: Final = 2**61
 """What counts of composites add up to in 64 bits."""
@@ -67,6 +65,36 @@ class _Division:
     sources: tuple[int | None, ...]
 
 
+@value_type
+class _Sides:
+    """The rows of each source that are part of composites.
+
+    Attributes:
+        own: of the source whose rows are in groups.
+        others: by source.
+    """
+
+    own: WeightedRows
+    others: Mapping[int, WeightedRows | SpannedRows]
+
+    def of(self, source: int | None) -> WeightedRows | SpannedRows:
+        """Return the rows of a source; None = it makes no difference of which."""
+        return self.own if source is None else self.others.get(source, self.own)
+
+    def pieces(self) -> Iterator["_Sides"]:
+        """Yield some groups after the others: the sums of all at once could fill the memory."""
+        groups = self.own.groups
+        if groups.count <= GROUPS_AT_ONCE:
+            yield self
+            return
+        order, edges = in_order(groups.labels, groups.count)
+        for first in range(0, groups.count, GROUPS_AT_ONCE):
+            past = min(first + GROUPS_AT_ONCE, groups.count)
+            places = order[edges[first] : edges[past]]
+            others = {one: side.piece(places, first, past) for one, side in self.others.items()}
+            yield _Sides(self.own.piece(places, first, past), others)
+
+
 def groups_of_partners(
     finding: JoinFinding, grouping: Grouping, reading: Reading
 ) -> VisibleGroups | None:
@@ -87,8 +115,8 @@ def groups_of_partners(
         return None
     rows = _PartneredRows(finding, reading.group_names, division.keys)
     sides, extent = rows.sides(found, weights)
-    results, leaves_us = _aggregated(grouping, division, sides, found.source, rows.sliding)
-    groups = sides[found.source].groups
+    results, leaves_us = _aggregated(grouping, division, sides, rows.sliding)
+    groups = sides.own.groups
     return VisibleGroups(AggregatedGroups(groups.count, groups.keys, results), leaves_us, extent)
 
 
@@ -170,11 +198,11 @@ class _PartneredRows:
         self._keys = keys
         self.sliding = list[int]()
 
-    def sides(self, found: PartneredRows, weights: Integers) -> tuple[Sides, Extent]:
+    def sides(self, found: PartneredRows, weights: Integers) -> tuple[_Sides, Extent]:
         """Return the rows of each source, and the extent of the composites."""
         own = self._read(found.source, found.rows)
         groups = grouped([evaluate(key, own.columns, own.count) for key in self._keys], own.count)
-        sides: Sides = {found.source: WeightedRows(own, weights, groups)}
+        others = dict[int, WeightedRows | SpannedRows]()
         extents = {found.source: found.rows}
         for source, partners in enumerate(found.partners):
             if partners is None:
@@ -187,10 +215,11 @@ class _PartneredRows:
             rows = extents[source] = partners.rows[held]
             read = self._read(source, rows)
             if self._keys:
-                sides[source] = SpannedRows(read, spans.among(held))
+                others[source] = SpannedRows(read, spans.among(held))
             else:
-                sides[source] = WeightedRows(read, counts[:-1][held], grouped((), len(rows)))
-        return sides, _extent(int(weights.sum()), [extents[one] for one in sorted(extents)])
+                others[source] = WeightedRows(read, counts[:-1][held], grouped((), len(rows)))
+        extent = _extent(int(weights.sum()), [extents[one] for one in sorted(extents)])
+        return _Sides(WeightedRows(own, weights, groups), others), extent
 
     def _read(self, source: int, rows: Integers) -> RowsToAggregate:
         """Return rows of a source with the columns that are read of it, and when they leave its window."""
@@ -219,48 +248,32 @@ def _extent(count: int, rows: Sequence[Integers]) -> Extent:
 
 
 def _aggregated(
-    grouping: Grouping, division: _Division, sides: Sides, source: int, sliding: Sequence[int]
+    grouping: Grouping, division: _Division, sides: _Sides, sliding: Sequence[int]
 ) -> tuple[tuple[Aggregated, ...], Instants | None]:
     """Return the aggregates of all groups, and when the first row of each leaves; None = rows never do.
 
     Args:
         grouping: the calls; the last one is of the row that leaves first.
         division: which source each state is of.
-        sides: by source.
-        source: that whose rows are in groups.
+        sides: the rows of each source.
         sliding: the sources whose rows leave.
     """
     results, leaves = list[list[Aggregated]](), list[Instants]()
-    for some in _pieces(sides, source):
+    for some in sides.pieces():
         checkpoint()
         states = dict[int, State]()
         for place, of in enumerate(division.sources[:-1]):
-            states[place] = some[source if of is None else of].state(grouping.states[place])
+            states[place] = some.of(of).state(grouping.states[place])
         calls = zip(grouping.calls[:-1], grouping.places, strict=False)
         results.append([states[place].finished(call) for call, place in calls])
         last = grouping.calls[-1]
-        first = [some[one].state(last).finished(last) for one in sliding]
+        first = [some.of(one).state(last).finished(last) for one in sliding]
         if first:
-            count = some[source].groups.count
+            count = some.own.groups.count
             of_each = [first_to_leave(AggregatedGroups(count, (), (one,))) for one in first]
             leaves.append(np.minimum.reduce(of_each))
     leaves_us = np.concatenate(leaves) if leaves else None
     return tuple(map(_one_below_the_other, zip(*results, strict=True))), leaves_us
-
-
-def _pieces(sides: Sides, source: int) -> Iterator[Sides]:
-    """Yield some groups after the others: the sums of all at once could fill the memory."""
-    own = sides[source]
-    assert isinstance(own, WeightedRows), "rows of the source are in groups"
-    groups = own.groups
-    if groups.count <= GROUPS_AT_ONCE:
-        yield sides
-        return
-    order, edges = in_order(groups.labels, groups.count)
-    for first in range(0, groups.count, GROUPS_AT_ONCE):
-        past = min(first + GROUPS_AT_ONCE, groups.count)
-        places = order[edges[first] : edges[past]]
-        yield {one: side.piece(places, first, past) for one, side in sides.items()}
 
 
 def _one_below_the_other(pieces: Sequence[Aggregated]) -> Aggregated:
