@@ -111,10 +111,9 @@ def extremes_of(column: Column, members: Members, *, least: bool) -> Extremes:
         (least_of_runs if least else largest_of_runs)(values, members.edges, found)
     else:
         fold(values, members.labels, found)
-    held: NDArray[np.bool_] | None = members.counts > 0
-    if held is not None and held.all():
-        held = None
-    else:
+    some = members.counts > 0
+    held = None if some.all() else some
+    if held is not None:
         found = np.where(held, found, 0)
     if column.type is ColumnType.FLOAT64:
         return Extremes(Column(column.type, found + 0.0, held), least)

@@ -22,8 +22,10 @@ from psoup.engine.tuples.schema import ColumnType
 Integers = NDArray[np.int64]
 
 _UNKNOWN: Final = -1
-_DICTIONARIES_MAX: Final = 4
+_DICTIONARIES_MAX: Final = 2
 """Dictionaries whose codes are remembered as numbers: the ends of a window lie in two segments."""
+_TEXTS_A_GROUP_MAX: Final = 2
+"""Of a dictionary that is remembered: with far more texts than groups it would take more room than it is worth."""
 _WASTED_MIN: Final = 4_096
 _SHARE_MIN: Final = 2
 """A table of more than _WASTED_MIN groups of which fewer than one in so many is used is made anew."""
@@ -49,9 +51,10 @@ class GroupTable:
         self._numbers: dict[object, int] | None = None
         self._of_codes: tuple[tuple[Sequence[str], Integers], ...] = ()
         self.nbytes = sum(map(column_bytes, self.keys))
-        """Bytes of the arrays, of texts and of the numbers of texts."""
+        """Bytes of the arrays and of texts, with room for what is remembered of dictionaries, and for these."""
         if self._by_text:
             self._numbers = {text: number for number, text in enumerate(self.keys[0].to_list())}
+            self.nbytes *= 1 + _DICTIONARIES_MAX * _TEXTS_A_GROUP_MAX
             self.nbytes += getsizeof(self._numbers)
 
     @staticmethod
@@ -88,8 +91,8 @@ class GroupTable:
         Cost: O(groups of all), some nanoseconds for each group and state.
         """
         if not self.keys:
-            labels = [np.zeros(part.count, dtype=np.int64) for part in parts]
-            return merged_states(parts, labels, (), 1)
+            of_one = [np.zeros(part.count, dtype=np.int64) for part in parts]
+            return merged_states(parts, of_one, (), 1)
         labels, shown = self._labels([part.keys[0].values for part in parts])
         if shown is None:
             return merged_states(parts, labels, self.keys, self.count)
@@ -149,9 +152,10 @@ class GroupTable:
             added = Column(ColumnType.STRING, codes, None, fresh)
             return self._grown((added,), len(fresh)).with_texts(dictionary, used)
         numbers = np.array([of_texts[text] for text in texts], dtype=np.int64)
-        of_codes = np.full(len(dictionary), _UNKNOWN, dtype=np.int64)
-        of_codes[used] = numbers
-        self._remember(dictionary, of_codes)
+        if len(dictionary) <= _TEXTS_A_GROUP_MAX * self.count:
+            of_codes = np.full(len(dictionary), _UNKNOWN, dtype=np.int64)
+            of_codes[used] = numbers
+            self._remember(dictionary, of_codes)
         return self, numbers
 
     def _remember(self, dictionary: Sequence[str], of_codes: Integers) -> None:

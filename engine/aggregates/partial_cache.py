@@ -68,8 +68,8 @@ class ChunkRun:
         )
 
 
-Runs = Callable[[int, int, GroupTable], tuple[ChunkRun, GroupTable]]
-"""From chunks `[first, past)` to their partials, computed of their rows, and a table that has their groups."""
+Runs = Callable[[int, int, GroupTable], tuple[GroupTable, ChunkRun]]
+"""From chunks `[first, past)` and a table to one that has their groups, and their partials, computed of their rows."""
 
 
 @value_type
@@ -134,14 +134,14 @@ class StreamPartials:
         known, table = self.chunks, self.table
         gap = max(first - known.past, known.first - past, 0)
         if gap > (past - first) + (known.past - known.first) or known.past <= lowest:
-            return partials_of(*reversed(make(first, past, table.without_groups())))
+            return partials_of(*make(first, past, table.without_groups()))
         if known.first < lowest:
             known = known.since(lowest)
         if first < known.first:
-            before, table = make(first, known.first, table)
+            table, before = make(first, known.first, table)
             known = before.followed(known)
         if past > known.past:
-            behind, table = make(known.past, past, table)
+            table, behind = make(known.past, past, table)
             known = known.followed(behind)
         return self if known is self.chunks else self._grown(table, known)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from psoup.engine.data.held_segments import HeldSegments, add_columns, scan_table
 from psoup.engine.data.join_keys import SideKey
 from psoup.engine.data.key_index import KeyIndex, KeyIndexes
-from psoup.engine.data.reach import reach
+from psoup.engine.data.reach import NO_SEGMENTS, FullSegments, reach
 from psoup.engine.data.scannable import ScanTable
 from psoup.engine.data.segment import Segment
 from psoup.engine.data.source import DatedRows, RowSpan
@@ -50,6 +50,8 @@ class DataSteM(HeldSegments):
         self.first_row = first_row
         self.past_row = first_row
         self.key_indexes = KeyIndexes(guard)
+        self._full: tuple[Sequence[int], FullSegments] = ((), NO_SEGMENTS)
+        """Numbers of full segments, and the times of these."""
 
     def build(self, batch: TupleBatch) -> int:
         """Append the batch's rows; return the row number of the first. Cost: O(values)."""
@@ -103,7 +105,18 @@ class DataSteM(HeldSegments):
 
     def reach(self, span: DatedRows) -> Sequence[RowSpan]:
         """Return the runs of the span's rows that may be dated in it (`reach`)."""
-        return reach(self.segments, span.first_row, span.past_row, span.begin_us, span.end_us)
+        return self.reach_between(span.first_row, span.past_row, span.begin_us, span.end_us)
+
+    def reach_between(
+        self, first_row: int, past_row: int, begin_us: int | None, end_us: int
+    ) -> Sequence[RowSpan]:
+        """Return the runs of the rows `[first_row, past_row)` that may be dated `[begin_us, end_us]` (`reach`)."""
+        numbers, (known, full) = self.sealed[0], self._full
+        if known is not numbers:
+            # Of a table of before they could be gone; whoever reads their rows then finds that out.
+            full = FullSegments.of([one for one in numbers if one in self.segments], self.segments)
+            self._full = numbers, full
+        return reach(self.segments, first_row, past_row, begin_us, end_us, full=full)
 
     def indexed(self, key: SideKey, first_row: int, past_row: int) -> Iterator[KeyIndex]:
         """Yield key indexes that have the rows `[first_row, past_row)`, all in whole chunks (`KeyIndexes.over`).

@@ -5,9 +5,6 @@ would change while the row stays. The digest depends on the values alone, so it 
 versions. Rows are digested one by one: only those that are shown are.
 """
 
-# mypy: disable-error-code="explicit-override"
-# (typing has override from Python 3.12 on)
-
 import functools
 import hashlib
 import math
@@ -52,8 +49,7 @@ def digests(columns: Sequence[Column], count: int | None = None) -> NDArray[np.b
         texts = columns[0].dictionary
         assert texts is not None, "a string column has its dictionary"
         if columns[0].valid is None and len(texts) <= min(_TEXTS_MAX, _TEXTS_A_ROW_MAX * count):
-            of_codes = _of_dictionary(_Same(texts), len(texts))
-            digested: NDArray[np.bytes_] = of_codes[columns[0].values]
+            digested: NDArray[np.bytes_] = _DICTIONARIES.digests(texts)[columns[0].values]
             return digested
         found = b"".join(map(_of_text, columns[0].to_list()))
     else:
@@ -84,25 +80,24 @@ def _of_short_text(value: str) -> bytes:
     return _of_row(_text(value))
 
 
-class _Same:
-    """A dictionary, equal to itself alone."""
+class _DigestedDictionaries:
+    """Dictionaries whose texts were lately digested as rows. Shared by threads: each would find the same."""
 
-    __slots__ = ("texts",)
+    def __init__(self) -> None:
+        self._recent: tuple[tuple[Sequence[str], NDArray[np.bytes_]], ...] = ()
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = texts
+    def digests(self, texts: Sequence[str]) -> NDArray[np.bytes_]:
+        """Return the digest of each text. A dictionary that has grown since is digested again."""
+        for known, found in self._recent:
+            if known is texts and len(found) == len(texts):
+                return found
+        found = _written(b"".join(map(_of_text, texts)))
+        others = [pair for pair in self._recent if pair[0] is not texts]
+        self._recent = ((texts, found), *others[: DIGESTED_DICTIONARIES_MAX - 1])
+        return found
 
-    def __hash__(self) -> int:
-        return id(self.texts)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.texts is self.texts
-
-
-@functools.lru_cache(maxsize=DIGESTED_DICTIONARIES_MAX)
-def _of_dictionary(same: _Same, count: int) -> NDArray[np.bytes_]:
-    """Return the digests of the first texts of a dictionary, which may grow behind them, as those of rows."""
-    return _written(b"".join(map(_of_text, same.texts[:count])))
+_DICTIONARIES: Final = _DigestedDictionaries()
 
 
 def _cells(column: Column) -> list[bytes]:

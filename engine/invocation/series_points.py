@@ -67,4 +67,5 @@ def instants_of_points(snapshot: Snapshot, asked_us: Sequence[int]) -> list[int]
         if instant(snapshot, end_us) is None:  # no hop can be written that early
             return []
     window = snapshot.query.window
-    return [hop_us for hop_us, _ in groupby(map(window.rounded, asked_us))]
+    hops_us = asked_us if window.hops is None else map(window.rounded, asked_us)
+    return [hop_us for hop_us, _ in groupby(hops_us)]

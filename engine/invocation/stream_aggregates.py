@@ -193,7 +193,7 @@ def _reaching(
     make = _maker(grouping, stream)
     if known is None:
         table = GroupTable.of_kinds([key.type for key in grouping.keys])
-        return partials_of(*reversed(make(first, past, table)))
+        return partials_of(*make(first, past, table))
     return known.reaching(first, past, lowest=-(-lowest_row // CHUNK_ROWS), make=make)
 
 
@@ -243,7 +243,7 @@ def _read(
 def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
     """Return what makes the partials of chunks of their hits, some chunks at once."""
 
-    def make(first: int, past: int, table: GroupTable) -> tuple[ChunkRun, GroupTable]:
+    def make(first: int, past: int, table: GroupTable) -> tuple[GroupTable, ChunkRun]:
         made: list[ChunkRun] = []
         taken = 0
         cuts = range(first - first % CHUNKS_AT_ONCE + CHUNKS_AT_ONCE, past, CHUNKS_AT_ONCE)
@@ -259,7 +259,7 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
             taken += made[-1].nbytes
             if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
-        return (made[0].followed(*made[1:]) if len(made) > 1 else made[0]), table
+        return table, made[0].followed(*made[1:]) if len(made) > 1 else made[0]
 
     return make
 

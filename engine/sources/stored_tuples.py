@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.reach import reach
 from psoup.engine.data.source import DatedRows, PartneredRows, RowSpan, Tuples
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.joins.clause_join import joining, joining_count, partnered
@@ -52,7 +51,7 @@ class StoredTuples:
         end_us: int,
     ) -> Sequence[RowSpan]:
         """Return the runs of rows that may be dated `[begin_us, end_us]` (`reach`)."""
-        return reach(self._stem(stream_id).segments, first_row, past_row, begin_us, end_us)
+        return self._stem(stream_id).reach_between(first_row, past_row, begin_us, end_us)
 
     def oldest(
         self, stream_id: StreamId, *, floor_row: int, floor_us: int | None, past_row: int

@@ -92,7 +92,7 @@ class SeriesGroups(StreamFinding):
         self._shape: Shape = shape
         self._instants_us = instants
         self._grouping = Grouping(shape.keys, shape.aggregates)
-        self._bounds_us = [self._window.bind(now_us) for now_us in instants]
+        self._bounds_us = self._window.bind_each(instants)
         begins = [_ALWAYS_US if begin_us is None else begin_us for begin_us, _ in self._bounds_us]
         ends = [_NEVER_US if end_us is None else end_us for _, end_us in self._bounds_us]
         floor_us = _ALWAYS_US if part.floor_us is None else part.floor_us
@@ -239,14 +239,13 @@ class SeriesGroups(StreamFinding):
             (output.name, found.computed(output.expression, numbers))
             for output in self._shape.outputs
         ]
-        begin, forgets = 0, has_forgotten(self._snapshot.streams[0])
-        for place, count in zip(some, counts.tolist(), strict=True):
-            now_us, rows = self._instants_us[place], slice(begin, begin + count)
-            shown = tuple([(name, column.part(rows)) for name, column in columns])
-            begin_us, end_us = self._bounds_us[place]
+        rows = [slice(*ends) for ends in pairwise([0, *np.cumsum(counts).tolist()])]
+        cut = [[(name, column.part(own)) for own in rows] for name, column in columns]
+        forgets = has_forgotten(self._snapshot.streams[0])
+        for place, count, shown in zip(some, counts.tolist(), zip(*cut, strict=True), strict=True):
+            now_us, (begin_us, end_us) = self._instants_us[place], self._bounds_us[place]
             complete_us = complete_from(self._snapshot, now_us) if forgets else None
             yield Point(now_us, begin_us, end_us, complete_us, count, shown)
-            begin += count
 
 
 def series_too_large(rows_max: int) -> AnswerTooLargeError:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from psoup.engine.data import reach as reaching
 from psoup.engine.data.data_stem import DataSteM
-from psoup.engine.data.reach import reach
+from psoup.engine.data.reach import FullSegments, reach
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from tests.engine.batches import SCHEMA, batch_of
@@ -29,6 +30,7 @@ ROWS = 2 * SEGMENT_ROWS + CHUNK_ROWS + 100
 LATE = {3 * CHUNK_ROWS + 5, SEGMENT_ROWS + 7}
 TIMES = ordered(ROWS, late=LATE)
 SEGMENTS = held(TIMES)
+FULL = FullSegments.of((0, 1), SEGMENTS)
 DATED = np.array(TIMES)
 
 EDGES = sorted(
@@ -54,6 +56,10 @@ def test_reach_of_any_span_oracle_leaves_no_row_out_and_promises_no_other(
     found = reach(
         SEGMENTS, first_row=first_row, past_row=past_row, begin_us=begin_us, end_us=end_us
     )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reaching, "MANY", 0)
+        together = reach(SEGMENTS, first_row, past_row, begin_us, end_us, full=FULL)
+    assert found == together
     dated = (DATED <= end_us) & (begin_us is None or DATED >= begin_us)
     outside = np.ones(ROWS, dtype=np.bool_)
     for first, past, inside in found:

@@ -107,6 +107,7 @@ def test_window_interval_holds_the_instants_at_which_a_tuple_is_visible(window, 
     assert leaves == (None if every is None else every[0])
     assert enters == window.enters(times)[0]
     begin, end = window.bind(now_us)
+    assert [(begin, end), window.bind(time_us)] == window.bind_each([now_us, time_us])
     inside = (begin is None or begin <= time_us) and (end is None or time_us <= end)
     assert shown == (inside and time_us <= rounded(window, now_us))
 
