@@ -311,7 +311,7 @@ def describe_query(
         **describe_definition(bound),
         "materialize": materialize.value,
         "warnings": shown_warnings(bound.warnings),
-        "links": {"self": path, "results": f"{path}/results"},
+        "links": {"self": path, "results": f"{path}/results", "events": f"{path}/events"},
     }
 
 

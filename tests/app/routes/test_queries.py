@@ -25,7 +25,10 @@ async def test_query_registered_is_described(api: Api):
     body = answer.json()
     assert 201 == answer.status_code
     assert re.fullmatch(r"q_[0-9A-Za-z]{22}", body["id"])
-    assert f"/v1/queries/{body['id']}" == answer.headers["location"]
+    path = f"/v1/queries/{body['id']}"
+    assert path == answer.headers["location"]
+    links = {"self": path, "results": f"{path}/results", "events": f"{path}/events"}
+    assert links == body["links"]
     window = {"kind": "sliding", "begin": "now-10m", "end": "now", "ranges": {}}
     assert (window, None) == (body["window"], body["suspended"])
     assert [{"name": "sym", "type": "string"}, {"name": "px", "type": "float64"}] == body["columns"]
