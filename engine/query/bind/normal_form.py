@@ -66,11 +66,16 @@ def fold(expression: Expression) -> Expression:
     parts = children(expression)
     if not parts or not all(isinstance(part, Constant) for part in parts):
         return expression
-    column = evaluate(expression, _no_columns, 1)
-    (value,) = column.to_list()
+    value = value_of(expression)
     if value is None and expression.type is not ColumnType.BOOL:
         return expression
     return Constant(value + 0.0 if isinstance(value, float) else value, expression.type)
+
+
+def value_of(expression: Expression) -> Value | None:
+    """Return the value of an expression that reads no column."""
+    (value,) = evaluate(expression, _no_columns, 1).to_list()
+    return value
 
 
 def negation(expression: Expression) -> Expression:

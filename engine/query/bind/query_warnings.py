@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from psoup.engine.query.bind.normal_form import TRUE
+from psoup.engine.query.bind.normal_form import value_of
 from psoup.engine.query.bind.window_binder import Windows, retention_warnings
 from psoup.engine.query.canonical import sql_expression, sql_name
 from psoup.engine.query.clause import QueryWarning, Source, StandingQueryClause
@@ -57,7 +57,7 @@ def is_never_true(factor: BooleanFactor) -> bool:
             closed = factor.low_closed and factor.high_closed
             return low > high or (factor.exact and low == high and not closed)
         case ResidualFactor(expression=expression) if not reads_columns(expression):
-            return expression != TRUE  # what has no column and is no constant has no value
+            return value_of(expression) is not True
         case _:
             return False
 

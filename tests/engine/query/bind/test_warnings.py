@@ -48,6 +48,8 @@ def test_condition_that_is_never_true_is_warned_of_where_it_stands(where, place)
         "px > 5 AND qty < 3",
         "px IS NULL",
         "TRUE",
+        "SQRT(-1) IS NULL",
+        "10 IS DISTINCT FROM CAST(NULL AS BIGINT)",
     ],
 )
 def test_condition_that_may_be_true_is_not_warned_of(where):
