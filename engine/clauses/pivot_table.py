@@ -63,7 +63,6 @@ class PivotTable:
 
     __slots__ = (
         "_clauses",
-        "_heads",
         "_key_texts",
         "_names",
         "_order",
@@ -98,7 +97,6 @@ class PivotTable:
             self._key_texts = {text: number for number, text in enumerate(keys.tolist())}
         else:
             self._table = pivot.table_of(keys)
-        self._heads = np.full(len(keys), pivot.NOWHERE, dtype=np.int32)
         self._places = np.argsort(parts.slots)
         self._order = parts.slots[self._places]
         self._room = CHUNK_ROWS
@@ -122,7 +120,7 @@ class PivotTable:
     @property
     def nbytes(self) -> int:
         """Return the size of the arrays; of texts only their places."""
-        arrays = (*self._clauses, *self._table[:2], self._heads, self._places, self._order)
+        arrays = (*self._clauses, *self._table[:2], self._places, self._order)
         return sum(array.nbytes for array in arrays)
 
     @property
@@ -162,15 +160,19 @@ class PivotTable:
 
         Cost: O(CHUNK_ROWS), and O(rows x other factors) for each clause whose value occurs.
         """
+        edges = self._clauses.edges
         found = self._find(chunk.column(self.attribute))
-        nexts = np.empty(CHUNK_ROWS, dtype=np.int32)
-        heads, edges = self._heads, self._clauses.edges
-        clauses, firsts = np.empty((2, self._room), dtype=np.int32)
-        count = pivot.candidates(found, edges, heads, nexts, clauses, firsts)
+        either = np.empty((2, CHUNK_ROWS), dtype=np.int32)
+        digits = np.empty(1 << pivot.DIGIT_BITS, dtype=np.int32)
+        ordered, some = pivot.by_place(found, len(edges) - 1, either, digits)
+        rows = either[ordered, :some]
+        asked = np.empty((3, self._room), dtype=np.int32)
+        count = pivot.candidates(rows, found, edges, *asked)
         if count > self._room:  # more than in any chunk before
             self._room = 2 * count
-            clauses, firsts = np.empty((2, self._room), dtype=np.int32)
-            count = pivot.candidates(found, edges, heads, nexts, clauses, firsts)
+            asked = np.empty((3, self._room), dtype=np.int32)
+            count = pivot.candidates(rows, found, edges, *asked)
+        clauses, firsts, pasts = asked[:, :count]
         values = np.empty((max(self._names.values(), default=0) + 1, CHUNK_ROWS), dtype=np.int64)
         null_rows = np.empty((len(values), CHUNK_WORDS), dtype=LITTLE)
         for name, number in self._names.items():
@@ -180,9 +182,10 @@ class PivotTable:
         while at < count:
             at = pivot.match_candidates(
                 self._clauses,
-                clauses[:count],
-                firsts[:count],
-                nexts,
+                clauses,
+                firsts,
+                pasts,
+                rows,
                 values,
                 null_rows,
                 wanted,
@@ -194,7 +197,8 @@ class PivotTable:
         """Return for each row where its value is among the keys."""
         found = np.empty(CHUNK_ROWS, dtype=np.int32)
         if self._key_texts is None:
-            pivot.find(column.keys, column.null_rows, self._table, found)
+            unsettled = np.empty((2, CHUNK_ROWS), dtype=np.int32)
+            pivot.find(column.keys, column.null_rows, self._table, found, unsettled)
             return found
         assert column.texts is not None, "texts are asked of texts"
         known = [self._key_texts.get(text, pivot.NOWHERE) for text in column.texts]

@@ -14,12 +14,18 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 from llvmlite import ir
 from numba.core import event, types
 from numba.extending import intrinsic, overload
+
+_INT8: Final = ir.IntType(8)
+_INT32: Final = ir.IntType(32)
+_PREFETCH: Final = "llvm.prefetch.p0"
+_READ_OFTEN_DATA: Final = (0, 3, 1)
+"""To be read, into all levels of the cache, no instructions."""
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -103,6 +109,14 @@ def without_lowest(word: Any) -> Any:
     return type(word)(int(word) & (int(word) - 1)) if word else word
 
 
+def prefetch(array: Any, place: Any) -> None:
+    """Begin to bring what lies at a place of the first axis into the cache; the place need not be there.
+
+    A loop that reads here and there waits for memory at each step; one that says some steps ahead what it will
+    read waits for the first alone. Does nothing where it is not compiled.
+    """
+
+
 @intrinsic
 def _ones(_context: Any, word: Any) -> Any:
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
@@ -128,6 +142,22 @@ def _without_lowest(_context: Any, word: Any) -> Any:
     return word(word), generate
 
 
+@intrinsic
+def _prefetch(_context: Any, array: Any, place: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        held = context.make_array(signature.args[0])(context, builder, arguments[0])
+        bytes_before = builder.mul(arguments[1], builder.extract_value(held.strides, 0))
+        lies = builder.bitcast(held.data, _INT8.as_pointer())
+        lies = builder.gep(lies, [bytes_before])
+        kind = ir.FunctionType(ir.VoidType(), [lies.type, _INT32, _INT32, _INT32])
+        known = builder.module.globals.get(_PREFETCH)
+        called = known or ir.Function(builder.module, kind, _PREFETCH)
+        builder.call(called, [lies, *(ir.Constant(_INT32, how) for how in _READ_OFTEN_DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
 @overload(ones, strict=False)
 def _compile_ones(word: Any) -> Any:
     del word  # of its type there is one
@@ -144,3 +174,9 @@ def _compile_lowest(word: Any) -> Any:
 def _compile_without_lowest(word: Any) -> Any:
     del word
     return lambda word: _without_lowest(word)  # type: ignore[call-arg]  # noqa: PLW0108
+
+
+@overload(prefetch, strict=False)
+def _compile_prefetch(array: Any, place: Any) -> Any:
+    del array, place
+    return lambda array, place: _prefetch(array, place)  # type: ignore[call-arg]  # noqa: PLW0108

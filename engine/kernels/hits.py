@@ -107,7 +107,7 @@ def write(
 def write_listed(
     name: int,
     count: int,
-    wanted: int,
+    wanted: NDArray[np.uint8],
     names: NDArray[np.int32],
     forms: NDArray[np.uint8],
     counts: NDArray[np.int32],
@@ -116,18 +116,23 @@ def write_listed(
     bitmaps: Words,
     past: NDArray[np.int64],
 ) -> None:
-    """Write the hits of one clause, some, that are listed already where the next list goes; else as `write`."""
-    form, place = UNKEPT, UNPLACED
-    if count <= LIST_ROWS_MAX or wanted == LISTS:
-        form, place = LIST, past[1]
+    """Write the hits of one clause, if it has any, that are listed already where the next list goes; else as `write`.
+
+    `wanted` is by name. Whether there are hits cannot be foretold: no branch depends on it.
+    """
+    if count <= LIST_ROWS_MAX or wanted[name] == LISTS:
+        write_entry(name, LIST, count, past[1], names, forms, counts, places, past)
+        past[0] -= count == 0
         past[1] += count
-    elif wanted == SMALLER:
-        form, place = BITMAP, past[2]
-        past[2] += 1
-        bitmaps[place] = 0
-        for row in offsets[past[1] : past[1] + count]:
-            bitmaps[place, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
-    write_entry(name, form, count, place, names, forms, counts, places, past)
+    else:
+        form, place = UNKEPT, UNPLACED
+        if wanted[name] == SMALLER:
+            form, place = BITMAP, past[2]
+            past[2] += 1
+            bitmaps[place] = 0
+            for row in offsets[past[1] : past[1] + count]:
+                bitmaps[place, row >> 6] |= np.uint64(1) << np.uint64(row & 63)
+        write_entry(name, form, count, place, names, forms, counts, places, past)
 
 
 @inlined

@@ -10,7 +10,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.bits import Words
-from psoup.engine.kernels.compiled import uncounted
+from psoup.engine.kernels.compiled import prefetch, uncounted
 from psoup.engine.kernels.hits import Written, has_room, write_listed
 from psoup.engine.kernels.order import Integers
 
@@ -23,6 +23,13 @@ of those at the stride of a Fibonacci number. Then one of the others, which have
 _STEPS: Final = 4
 """So many places a value are passed before the next is taken; half a place is what to expect."""
 _BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
+DIGIT_BITS: Final = 11
+DIGIT_MASK: Final = 2**DIGIT_BITS - 1
+"""Rows are put in order by so many bits at a time: their counters stay in the first level of the cache."""
+ROW_MASK: Final = 4_095
+FIND_AHEAD: Final = 32
+MATCH_AHEAD: Final = 24
+"""So many steps ahead a loop says what it will read, of memory that is not in the cache."""
 
 
 class Table(NamedTuple):
@@ -104,7 +111,13 @@ def _enter(values: Integers, table: Table, most: int) -> bool:
 
 
 @uncounted
-def find(values: Integers, null_rows: Words, table: Table, found: NDArray[np.int32]) -> None:
+def find(
+    values: Integers,
+    null_rows: Words,
+    table: Table,
+    found: NDArray[np.int32],
+    unsettled: NDArray[np.int32],
+) -> None:
     """Write where each value is.
 
     Args:
@@ -112,55 +125,107 @@ def find(values: Integers, null_rows: Words, table: Table, found: NDArray[np.int
         null_rows: (64,) words, rows that hold NULL, which is nowhere.
         table: of distinct values.
         found: (4096,) written; NOWHERE for values that are not in the table.
+        unsettled: (2, 4096) written: room for rows, and the places that they have been looked for at.
 
-    Cost: O(4096), a few places each.
+    Cost: O(4096), a few places each. All rows are looked for at their next place in turn: no step waits for the
+        memory of the one before it, nor depends on a branch that could be foretold wrongly.
     """
     known, places, spread, shift = table
     last = len(places) - 1
+    rows, tried = unsettled
+    count = 0
     for row in range(len(values)):
+        ahead = hashed(values[(row + FIND_AHEAD) & ROW_MASK], spread, shift)
+        prefetch(known, ahead)
+        prefetch(places, ahead)
         at = hashed(values[row], spread, shift)
-        while places[at] != NOWHERE and known[at] != values[row]:
-            at = (at + 1) & last
         null = (null_rows[row >> 6] >> np.uint64(row & 63)) & np.uint64(1)
-        found[row] = NOWHERE if null else places[at]
+        place = NOWHERE if null else places[at]
+        found[row] = place
+        rows[count], tried[count] = row, at
+        count += (place != NOWHERE) & (known[at] != values[row])
+    while count:
+        left = 0
+        for i in range(count):
+            row, at = rows[i], (tried[i] + 1) & last
+            place = places[at]
+            found[row] = place
+            rows[left], tried[left] = row, at
+            left += (place != NOWHERE) & (known[at] != values[row])
+        count = left
+
+
+@uncounted
+def by_place(
+    found: NDArray[np.int32], past: int, rows: NDArray[np.int32], counts: NDArray[np.int32]
+) -> tuple[int, int]:
+    """Write the rows whose value was found by its place, and those of one place ascending.
+
+    Args:
+        found: (4096,) by row, where its value is.
+        past: all places lie below it.
+        rows: (2, 4096) written.
+        counts: (2^DIGIT_BITS,) written.
+
+    Returns:
+        Which of the two `rows` are so ordered, and how many of them there are.
+
+    Cost: O(4096) for each DIGIT_BITS bits of `past`: digit by digit, the lowest first.
+    """
+    count = 0
+    for row in range(len(found)):
+        rows[0, count] = row
+        count += found[row] != NOWHERE
+    ordered = shift = 0
+    while past >> shift:
+        counts[:] = 0
+        for i in range(count):
+            counts[(found[rows[ordered, i]] >> shift) & DIGIT_MASK] += 1
+        begin = 0
+        for digit in range(len(counts)):
+            begin, counts[digit] = begin + counts[digit], begin
+        for i in range(count):
+            row = rows[ordered, i]
+            digit = (found[row] >> shift) & DIGIT_MASK
+            rows[1 - ordered, counts[digit]] = row
+            counts[digit] += 1
+        ordered = 1 - ordered
+        shift += DIGIT_BITS
+    return ordered, count
 
 
 @uncounted
 def candidates(
+    rows: NDArray[np.int32],
     found: NDArray[np.int32],
     edges: NDArray[np.int32],
-    heads: NDArray[np.int32],
-    nexts: NDArray[np.int32],
     clauses: NDArray[np.int32],
     firsts: NDArray[np.int32],
+    pasts: NDArray[np.int32],
 ) -> int:
-    """Chain the rows of each value that was found, and write the clauses that ask for one of them.
+    """Write the clauses that ask for a value that was found, and the rows that each has to look at.
 
     Args:
+        rows: (n,) in the order that `by_place` writes.
         found: (4096,) by row, where its value is.
         edges: (v + 1,) as in `Pivoted`.
-        heads: (v,) NOWHERE; left so.
-        nexts: (4096,) written: the next row of the same value, NOWHERE behind the last.
         clauses: (m,) written as far as there is room: which clauses.
-        firsts: (m,) written: the first row that each of them has to look at.
+        firsts: (m,) written: where among the rows those of its value begin.
+        pasts: (m,) written: where they end.
 
     Returns:
         How many there are; more than m = there was no room, call again with more.
     """
-    count = 0
-    for row in range(len(found) - 1, -1, -1):
-        place = found[row]
-        if place != NOWHERE:
-            nexts[row] = heads[place]
-            heads[place] = row
-    for row in range(len(found)):
-        place = found[row]
-        if place != NOWHERE and heads[place] == row:  # the first of its value
-            heads[place] = NOWHERE
-            for clause in range(edges[place], edges[place + 1]):
-                if count < len(clauses):
-                    clauses[count], firsts[count] = clause, row
-                count += 1
+    count = first = 0
+    for past in range(1, len(rows) + 1):
+        place = found[rows[past - 1]]
+        if past < len(rows) and found[rows[past]] == place:
+            continue
+        for clause in range(edges[place], edges[place + 1]):
+            if count < len(clauses):
+                clauses[count], firsts[count], pasts[count] = clause, first, past
+            count += 1
+        first = past
     return count
 
 
@@ -169,7 +234,8 @@ def match_candidates(
     pivoted: Pivoted,
     clauses: NDArray[np.int32],
     firsts: NDArray[np.int32],
-    nexts: NDArray[np.int32],
+    pasts: NDArray[np.int32],
+    rows: NDArray[np.int32],
     values: Integers,
     null_rows: Words,
     wanted: NDArray[np.uint8],
@@ -181,8 +247,9 @@ def match_candidates(
     Args:
         pivoted: the clauses.
         clauses: (m,) the candidates.
-        firsts: (m,) the first row of each.
-        nexts: (4096,) the row after each.
+        firsts: (m,) where the rows of each begin.
+        pasts: (m,) where they end.
+        rows: (n,) as given to `candidates`.
         values: (a, 4096) by attribute and row.
         null_rows: (a, 64) words, for each attribute the rows that hold NULL.
         wanted: by name: `hits.SPARSE`, `SMALLER` or `LISTS`.
@@ -197,11 +264,15 @@ def match_candidates(
     for at in range(first, len(clauses)):
         if not has_room(names, offsets, bitmaps, past):
             return at
-        clause, row, count = clauses[at], firsts[at], 0
+        if at + 2 * MATCH_AHEAD < len(clauses):
+            prefetch(standing, clauses[at + 2 * MATCH_AHEAD])
+            prefetch(ranges, standing[clauses[at + MATCH_AHEAD], 1])
+        clause, count = clauses[at], 0
         name, begin, end = standing[clause, 0], standing[clause, 1], standing[clause + 1, 1]
         if name < 0:
             continue
-        while row != NOWHERE:
+        for i in range(firsts[at], pasts[at]):
+            row = rows[i]
             inside = True
             for factor in range(begin, end):
                 attribute = ranges[factor, 0]
@@ -210,9 +281,5 @@ def match_candidates(
                 inside &= (ranges[factor, 1] <= value) & (value <= ranges[factor, 2]) & (null == 0)
             offsets[past[1] + count] = row
             count += inside
-            row = nexts[row]
-        if count:
-            write_listed(
-                name, count, wanted[name], names, forms, counts, places, offsets, bitmaps, past
-            )
+        write_listed(name, count, wanted, names, forms, counts, places, offsets, bitmaps, past)
     return len(clauses)

@@ -63,7 +63,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 73 + json_bodies.warm_up()
+        return 74 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -228,18 +228,23 @@ def _match(bitmaps: Words) -> None:
 def _find_by_value(bitmaps: Words, written: Written) -> None:
     """Find one clause by its value, which one row has."""
     values = np.arange(_ROWS)
-    rows = np.zeros((4, _ROWS), dtype=np.int32)
-    found, nexts, names, firsts = rows
-    pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found)
+    found, names, firsts, pasts = np.zeros((4, _ROWS), dtype=np.int32)
+    unsettled = np.zeros((2, _ROWS), dtype=np.int32)
+    pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found, unsettled)
     edges = np.arange(2, dtype=np.int32)
-    heads = np.full(1, pivot.NOWHERE, dtype=np.int32)
-    count = pivot.candidates(found, edges, heads, nexts, names, firsts)
-    pivoted = pivot.Pivoted(edges, rows[:2, :2].copy(), np.zeros((0, 3), dtype=np.int64))
+    digits = np.zeros(1 << pivot.DIGIT_BITS, dtype=np.int32)
+    _, some = pivot.by_place(found, 1, unsettled, digits)
+    rows = unsettled[0, :some]
+    count = pivot.candidates(rows, found, edges, names, firsts, pasts)
+    pivoted = pivot.Pivoted(
+        edges, np.zeros((2, 2), dtype=np.int32), np.zeros((0, 3), dtype=np.int64)
+    )
     pivot.match_candidates(
         pivoted,
         names[:count],
         firsts[:count],
-        nexts,
+        pasts[:count],
+        rows,
         values[None, :],
         bitmaps[:1],
         np.zeros(1, dtype=np.uint8),

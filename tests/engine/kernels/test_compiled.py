@@ -13,6 +13,7 @@ from psoup.engine.kernels.compiled import (
     compiled,
     lowest,
     ones,
+    prefetch,
     sources,
     telling_of_compilation,
     without_lowest,
@@ -36,6 +37,17 @@ def test_intrinsics_compiled_differential_agree_with_the_plain_ones(word):
     assert 0 == without_lowest(np.uint64(0)) == clear(np.uint64(0))
     assert 0 == ones(np.uint64(0)) == count(np.uint64(0))
     assert 64 == lowest(np.uint64(0)) == find(np.uint64(0))
+
+
+def test_prefetch_changes_nothing_wherever_it_looks():
+    """Compiled or not; a place of a table of rows, and places that are not there."""
+    look = numba.njit(lambda array, place: prefetch(array, place))  # noqa: PLW0108 - numba compiles the lambda
+    for array in (np.arange(6), np.arange(6).reshape(3, 2), np.empty((0, 3), dtype=np.int32)):
+        before = array.tobytes()
+        for place in (0, 2, -1, 2**40):
+            look(array, place)
+            prefetch(array, place)
+        assert before == array.tobytes()
 
 
 def test_compiled_without_a_folder_to_keep_it_in_works_all_the_same(monkeypatch):

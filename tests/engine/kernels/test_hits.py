@@ -107,16 +107,17 @@ def test_write_all_of_any_lineages_differential_writes_what_sets_say(world, room
 
 
 @pytest.mark.parametrize("wanted", [hits.SPARSE, hits.SMALLER, hits.LISTS])
-@pytest.mark.parametrize("count", [1, hits.LIST_ROWS_MAX, hits.LIST_ROWS_MAX + 1, 4_096])
+@pytest.mark.parametrize("count", [0, 1, hits.LIST_ROWS_MAX, hits.LIST_ROWS_MAX + 1, 4_096])
 def test_write_listed_differential_writes_what_write_would(count, wanted):
     """Rows that are listed already are kept in the form that their bits would be kept in."""
     rows = drawn(count, count)
     with twins.all_plain(hits):
         listed, other = (room_for(entries=1, lists=1, bitmaps=1) for _ in range(2))
         listed.offsets[:count] = sorted(rows)
-        hits.write_listed(5, count, wanted, *listed)
+        hits.write_listed(5, count, np.full(6, wanted, dtype=np.uint8), *listed)
         hits.write(twins.words_from(rows, 64), 5, wanted, *other)
-    assert [(5, kept(sorted(rows), wanted))] == taken(listed) == taken(other)
+    expected = [(5, kept(sorted(rows), wanted))] if rows else []
+    assert expected == taken(listed) == taken(other)
 
 
 @pytest.mark.parametrize(

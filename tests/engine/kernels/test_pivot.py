@@ -41,7 +41,8 @@ def test_find_of_any_values_differential_is_a_dictionary(plain, data):
     with pytest.MonkeyPatch.context() as patch:
         compiled_or_plain(patch, plain)
         table = pivot.table_of(np.array(known, dtype=np.int64))
-        pivot.find(values, twins.words_from(nulls, CHUNK_WORDS), table, found)
+        unsettled = np.full((2, CHUNK), 5, dtype=np.int32)
+        pivot.find(values, twins.words_from(nulls, CHUNK_WORDS), table, found, unsettled)
     where = {value: place for place, value in enumerate(known)}
     expected = [
         pivot.NOWHERE if row in nulls else where.get(value, pivot.NOWHERE)
@@ -72,7 +73,8 @@ def test_table_of_values_that_no_spread_tells_apart_has_them_all(monkeypatch):
     assert longest_run(values) > 2_048
     found = np.empty(CHUNK, dtype=np.int32)
     no_nulls = np.zeros(CHUNK_WORDS, dtype=np.uint64)
-    pivot.find(values, no_nulls, pivot.table_of(values), found)
+    unsettled = np.empty((2, CHUNK), dtype=np.int32)
+    pivot.find(values, no_nulls, pivot.table_of(values), found, unsettled)
     assert list(range(CHUNK)) == found.tolist()
 
 
@@ -84,6 +86,25 @@ def test_hashed_compiled_differential_agrees_with_the_plain_one(shift):
         at = pivot.hashed(np.int64(value), spread, shift)
         assert at == compiled(np.int64(value), spread, shift)
         assert 0 <= at < 2 ** (64 - shift)
+
+
+def rows_by_place(found, past):
+    """Return the rows that `by_place` puts in order."""
+    either = np.empty((2, CHUNK), dtype=np.int32)
+    digits = np.empty(1 << pivot.DIGIT_BITS, dtype=np.int32)
+    ordered, count = pivot.by_place(found, past, either, digits)
+    return either[ordered, :count]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("past", [0, 1, 2_047, 2_048, 2_049, 2**22 + 5])
+def test_by_place_differential_is_a_stable_sort_of_those_found(past, plain, monkeypatch):
+    """Places of one digit, of two and of three, and none at all; rows of one place as they came."""
+    compiled_or_plain(monkeypatch, plain)
+    found = np.random.default_rng(past).integers(-1, past, CHUNK).astype(np.int32)
+    rows = [row for row in range(CHUNK) if found[row] != pivot.NOWHERE]
+    expected = sorted(rows, key=found.tolist().__getitem__)
+    assert expected == rows_by_place(found, past).tolist()
 
 
 @st.composite
@@ -128,20 +149,18 @@ def test_match_candidates_differential_finds_what_single_comparisons_find(
     null_rows = np.array([twins.words_from(rows, CHUNK_WORDS) for rows in nulls])
     wanted = rng.integers(0, 3, 40).astype(np.uint8)
     table = as_arrays(by_value)
-    heads = np.full(len(by_value), pivot.NOWHERE, dtype=np.int32)
-    nexts = np.empty(CHUNK, dtype=np.int32)
     out = written(clauses=40)
     with pytest.MonkeyPatch.context() as patch:
         compiled_or_plain(patch, plain)
-        few = np.empty((2, 1), dtype=np.int32)
-        count = pivot.candidates(found, table.edges, heads, nexts, *few)
-        clauses, firsts = np.empty((2, max(1, count)), dtype=np.int32)
-        assert count == pivot.candidates(found, table.edges, heads, nexts, clauses, firsts)
-        assert (heads == pivot.NOWHERE).all(), "left as they were"
+        asking = rows_by_place(found, len(by_value))
+        few = np.empty((3, 1), dtype=np.int32)
+        count = pivot.candidates(asking, found, table.edges, *few)
+        clauses, firsts, pasts = asked = np.empty((3, count), dtype=np.int32)
+        assert count == pivot.candidates(asking, found, table.edges, *asked)
         at, rounds = 0, 0
         while at < count:
             at = pivot.match_candidates(
-                table, clauses[:count], firsts[:count], nexts, values, null_rows, wanted, out, at
+                table, clauses, firsts, pasts, asking, values, null_rows, wanted, out, at
             )
             rounds += 1
     assert rounds <= 1, "there was room"
@@ -168,9 +187,9 @@ def test_match_candidates_stops_where_there_is_no_room_and_goes_on(plain, monkey
     table = as_arrays(by_value)
     found = np.full(CHUNK, pivot.NOWHERE, dtype=np.int32)
     found[[3, 9]] = 0
-    nexts, clauses, firsts = np.empty((3, CHUNK), dtype=np.int32)
-    count = pivot.candidates(found, table.edges, np.array([-1], np.int32), nexts, clauses, firsts)
-    assert count == 2
+    rows = rows_by_place(found, 1)
+    clauses, firsts, pasts = asked = np.empty((3, 2), dtype=np.int32)
+    assert pivot.candidates(rows, found, table.edges, *asked) == 2
     values = np.zeros((1, CHUNK), dtype=np.int64)
     null_rows = np.zeros((1, CHUNK_WORDS), dtype=np.uint64)
     wanted = np.zeros(2, dtype=np.uint8)
@@ -178,7 +197,7 @@ def test_match_candidates_stops_where_there_is_no_room_and_goes_on(plain, monkey
 
     def go(first):
         return pivot.match_candidates(
-            table, clauses[:2], firsts[:2], nexts, values, null_rows, wanted, out, first
+            table, clauses, firsts, pasts, rows, values, null_rows, wanted, out, first
         )
 
     assert go(0) == 1
