@@ -187,4 +187,4 @@ def _compile_without_lowest(word: Any) -> Any:
 @overload(prefetch, strict=False)
 def _compile_prefetch(array: Any, place: Any) -> Any:
     del array, place
-    return lambda array, place: _prefetch(array, place)  # noqa: PLW0108
+    return lambda array, place: _prefetch(array, place)  # type: ignore[call-arg]  # noqa: PLW0108

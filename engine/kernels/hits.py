@@ -3,7 +3,7 @@
 Hits are written one clause after the other into arrays that are used again for the next chunk.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,10 @@ FEW_BITS_MAX: Final = 96
 
 UNPLACED: Final = -1
 
-SLACK: Final = 4
+MANY_BITS_MIN: Final = 160
+"""Of so many bits in 64 words, many words have more than four."""
+
+SLACK: Final = 6
 """Places behind a list that may be written over, and are never read."""
 
 ROOM: Final = 4_096 + SLACK
@@ -166,12 +169,26 @@ def insert(row: int, offsets: NDArray[np.uint16], count: int) -> None:
     offsets[at] = row
 
 
+@inlined
+def write_word(word: Any, place: int, few: int, offsets: NDArray[np.uint16], at: Any) -> None:
+    """Write the places of the bits of word number `place` from `at` on: `few` without a test, then the rest."""
+    beyond = at
+    for _ in range(few):
+        offsets[beyond] = (place * 64 + lowest(word)) & 0xFFFF
+        beyond += np.uint64(1)
+        word = without_lowest(word)
+    while word:
+        offsets[beyond] = place * 64 + lowest(word)
+        beyond += np.uint64(1)
+        word = without_lowest(word)
+
+
 @uncounted
 def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int) -> None:
     """Write the places of the bits of (64,) words, ascending, from `begin` on.
 
-    Cost: of a few bits, one step for each word that has some. Of many, four places of each word are written
-        without a test, which is faster; the next word's places overwrite those of bits that were not set.
+    Cost: of few bits, one step for each word that has some. Of many, some places of each word are written without a
+        test, which is faster; the next word's places overwrite those of bits that were not set.
     """
     at = np.uint64(begin)
     if count <= FEW_BITS_MAX:
@@ -181,25 +198,16 @@ def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int
         while some:
             place = lowest(some)
             some = without_lowest(some)
-            word = words[place]
-            while word:
-                offsets[at] = place * 64 + lowest(word)
-                at += np.uint64(1)
-                word = without_lowest(word)
-        return
-    for place in range(64):
-        word = words[place]
-        bits = ones(word)
-        for few in range(4):
-            offsets[at + np.uint64(few)] = (place * 64 + lowest(word)) & 0xFFFF
-            word = without_lowest(word)
-        if bits > 4:
-            beyond = at + np.uint64(4)
-            while word:
-                offsets[beyond] = place * 64 + lowest(word)
-                beyond += np.uint64(1)
-                word = without_lowest(word)
-        at += np.uint64(bits)
+            write_word(words[place], place, 3, offsets, at)
+            at += np.uint64(ones(words[place]))
+    elif count < MANY_BITS_MIN:
+        for place in range(64):
+            write_word(words[place], place, 4, offsets, at)
+            at += np.uint64(ones(words[place]))
+    else:
+        for place in range(64):
+            write_word(words[place], place, SLACK, offsets, at)
+            at += np.uint64(ones(words[place]))
 
 
 @uncounted

@@ -237,20 +237,22 @@ def _match(bitmaps: Words) -> None:
 def _find_by_value(bitmaps: Words, written: Written) -> None:
     """Find one clause by its value, which one row has."""
     values = np.arange(_ROWS)
-    found, *asked = np.zeros((4, _ROWS), dtype=np.int32)
+    found, names, firsts, pasts = np.zeros((4, _ROWS), dtype=np.int32)
     unsettled = np.zeros((2, _ROWS), dtype=np.int32)
     pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found, unsettled)
     edges = np.arange(2, dtype=np.int32)
     digits = np.zeros(1 << pivot.DIGIT_BITS, dtype=np.int32)
     _, some = pivot.by_place(found, 1, unsettled, digits)
     rows = unsettled[0, :some]
-    count = pivot.candidates(rows, found, edges, *asked)
+    count = pivot.candidates(rows, found, edges, names, firsts, pasts)
     pivoted = pivot.Pivoted(
         edges, np.zeros((2, 2), dtype=np.int32), np.zeros((0, 3), dtype=np.int64)
     )
     pivot.match_candidates(
         pivoted,
-        *[one[:count] for one in asked],
+        names[:count],
+        firsts[:count],
+        pasts[:count],
         rows,
         values[None, :],
         bitmaps[:1],

@@ -19,11 +19,14 @@ EDGES = [
     range(hits.FEW_BITS_MAX),
     range(hits.FEW_BITS_MAX + 1),
     range(4_096 - hits.FEW_BITS_MAX - 1, 4_096),
+    range(hits.MANY_BITS_MIN - 1),
+    range(4_096 - hits.MANY_BITS_MIN, 4_096),
     sorted({*range(0, 4_096, 64), *range(100, 104), *range(170, 175)}),
     sorted({*range(0, 4_096, 32), *range(100, 104), *range(170, 175)}),
     range(4_096),
 ]
-"""Both ends of a chunk; both sides of what is few; as many bits of a word as are written at once, and more."""
+"""Both ends of a chunk; both sides of what is few and of what is many; as many bits of a word as are written at once,
+and more."""
 
 
 def drawn(seed, count):
@@ -43,7 +46,7 @@ def test_write_list_of_any_bits_differential_finds_each(rows, begin):
         assert list(rows) == found[begin : begin + len(rows)].tolist()
 
 
-@given(st.integers(0, 2**32), st.integers(0, 4_096) | st.integers(80, 110))
+@given(st.integers(0, 2**32), st.integers(0, 4_096) | st.integers(80, 180))
 def test_write_list_of_any_rows_differential_is_sorted(seed, count):
     """Rows anywhere in the chunk come out ascending, each once."""
     rows = drawn(seed, count)

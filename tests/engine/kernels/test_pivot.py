@@ -155,11 +155,13 @@ def test_match_candidates_differential_finds_what_single_comparisons_find(
         asking = rows_by_place(found, len(by_value))
         few = np.empty((3, 1), dtype=np.int32)
         count = pivot.candidates(asking, found, table.edges, *few)
-        asked = np.empty((3, count), dtype=np.int32)
+        clauses, firsts, pasts = asked = np.empty((3, count), dtype=np.int32)
         assert count == pivot.candidates(asking, found, table.edges, *asked)
         at, rounds = 0, 0
         while at < count:
-            at = pivot.match_candidates(table, *asked, asking, values, null_rows, wanted, out, at)
+            at = pivot.match_candidates(
+                table, clauses, firsts, pasts, asking, values, null_rows, wanted, out, at
+            )
             rounds += 1
     assert rounds <= 1, "there was room"
     expected = {}
@@ -185,7 +187,8 @@ def test_match_candidates_stops_where_there_is_no_room_and_goes_on(plain, monkey
     table = as_arrays(by_value)
     found = np.full(CHUNK, pivot.NOWHERE, dtype=np.int32)
     found[[3, 9]] = 0
-    rows, asked = rows_by_place(found, 1), np.empty((3, 2), dtype=np.int32)
+    rows = rows_by_place(found, 1)
+    clauses, firsts, pasts = asked = np.empty((3, 2), dtype=np.int32)
     assert pivot.candidates(rows, found, table.edges, *asked) == 2
     values = np.zeros((1, CHUNK), dtype=np.int64)
     null_rows = np.zeros((1, CHUNK_WORDS), dtype=np.uint64)
@@ -193,7 +196,9 @@ def test_match_candidates_stops_where_there_is_no_room_and_goes_on(plain, monkey
     out = written(clauses=1)
 
     def go(first):
-        return pivot.match_candidates(table, *asked, rows, values, null_rows, wanted, out, first)
+        return pivot.match_candidates(
+            table, clauses, firsts, pasts, rows, values, null_rows, wanted, out, first
+        )
 
     assert go(0) == 1
     assert {0: ("list", [3, 9])} == plain_written(out)
