@@ -2,14 +2,17 @@
 
 import re
 
+import httpx2
 import pytest
 
 from tests.app.conftest import choose, server, service_folder  # noqa: F401 - fixtures
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS
 from tests.clients import nodes
+from tests.patience import wait_until
 
 ALL = ("rule", "mirror", "following", "tanstack")
+SLOW = ("slow",)
 OVER_A_WORKER = ("mirror", "following")
 """The rule is the same whoever answers: tests/conformance plays its worlds on each kind of service."""
 
@@ -20,10 +23,9 @@ def service(request):
     nodes.node()
     choose(request.param, request)
     with served_application(SETTINGS) as (address, _):
-        yield (
-            f"http://{address[0]}:{address[1]}",
-            ALL if request.param == "memory" else OVER_A_WORKER,
-        )
+        url = f"http://{address[0]}:{address[1]}"
+        wait_until(lambda: httpx2.get(f"{url}/readyz").is_success, "the service is ready")
+        yield url, ALL if request.param == "memory" else OVER_A_WORKER
     choose("memory", request)
 
 
@@ -36,10 +38,18 @@ def test_javascript_client(service):
     assert int(counts["pass"]) == int(counts["tests"]) >= 20, told
 
 
+@pytest.mark.slow
+def test_javascript_client_in_the_slow_worlds(service):
+    """A minute after its last use a query is gone: a mirror says why, and keeps its rows."""
+    url, _ = service
+    tests = [str(nodes.CLIENT / "test" / f"{name}.test.ts") for name in SLOW]
+    nodes.run(["--test", *tests], {"PSOUP_URL": url})
+
+
 def test_every_test_of_the_client_is_run():
     """None is left out by its name."""
     files = (nodes.CLIENT / "test").glob("*.test.ts")
-    assert set(ALL) == {path.name.removesuffix(".test.ts") for path in files}
+    assert {*ALL, *SLOW} == {path.name.removesuffix(".test.ts") for path in files}
 
 
 def test_modules_need_nothing_but_each_other():

@@ -27,14 +27,14 @@ def install(tmp_path: Path, *, code: int) -> subprocess.CompletedProcess[str]:
 
 
 def test_install_tells_its_steps_and_each_package(tmp_path):
-    """Three steps, and a line for each package while pip works; none of what pip says besides.
+    """Three steps, a line for each package while pip works, and what comes next; none of what pip says besides.
 
     Where there is no node it goes on without the console, and says so.
     """
     done = install(tmp_path, code=0)
     assert 0 == done.returncode, done.stderr
     lines = [line for line in done.stdout.splitlines() if not line.startswith("make")]
-    assert ["1 of 3", "2 of 3", "3 of 3", "no con"] == [
+    assert ["1 of 3", "2 of 3", "3 of 3", "no con", "psoup "] == [
         line[:6] for line in lines if line[0] != " "
     ]
     assert ["numpy>=2.4", "redis", "putting them in place"] == [

@@ -36,8 +36,8 @@ export async function declare(clock: "high-water" | "server" = "high-water", mor
   return name;
 }
 
-export async function register(sql: string): Promise<string> {
-  return (await call("POST", "/v1/queries", { sql })).id;
+export async function register(sql: string, more: object = {}): Promise<string> {
+  return (await call("POST", "/v1/queries", { sql, ...more })).id;
 }
 
 export async function append(stream: string, rows: readonly object[]): Promise<number> {

@@ -1,8 +1,10 @@
 /** Worlds of the conformance kit, played on a service: what came, and what a client has to hold then. */
 
+import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
+import { mirror } from "../src/index.ts";
 import type * as Rule from "../src/rule.ts";
-import { LOOK_MS, append, call, newName, register, sleep, wholeOf } from "./here.ts";
+import { LOOK_MS, WAIT_MS, append, call, newName, register, sleep, url, wholeOf } from "./here.ts";
 
 type Rule = Pick<typeof Rule, "apply" | "nothing">;
 type World = Record<string, any>;
@@ -28,9 +30,9 @@ export interface Played {
 
 const FOLDER = new URL("../../../conformance/worlds/", import.meta.url);
 
-export function worlds(): World[] {
+export function worlds({ slow = false } = {}): World[] {
   const all = readdirSync(FOLDER).map((name) => JSON.parse(readFileSync(new URL(name, FOLDER), "utf-8")));
-  return all.filter((world) => !world.slow);
+  return all.filter((world) => Boolean(world.slow) === slow);
 }
 
 export async function play(world: World): Promise<Played> {
@@ -40,7 +42,7 @@ export async function play(world: World): Promise<Played> {
     await call("PUT", `/v1/streams/${names.get(stream)}`, definition);
   }
   const named = (sql: string) => sql.replace(/\{(\w+)\}/g, (_, stream) => names.get(stream)!);
-  const handle = await register(named(world.sql));
+  const handle = await register(named(world.sql), world.ttl ? { ttl: world.ttl } : {});
   const by = world.clock ? byTheClock : byRows;
   const moves = await by(world, handle, (stream) => names.get(stream)!, named);
   for (const name of names.values()) await call("DELETE", `/v1/streams/${name}?cascade=true`);
@@ -61,7 +63,9 @@ async function byRows(world: World, handle: string, name: (s: string) => string,
       await call("PATCH", `/v1/streams/${name(step.stream)}`, { add_columns: step.columns });
     }
     if (step.do === "replace") await call("PATCH", `/v1/queries/${handle}`, { sql: named(step.sql) });
+    if (step.do === "expire") await awaitEnd(handle);
     if (step.do === "remove") await call("DELETE", `/v1/queries/${handle}`);
+    if (step.do === "ask" && step.expect.status) await refused(handle, came.get(step.cursor) ?? null, step.expect);
     if (step.do === "ask" && !step.expect.status) {
       const other = step.cursor_of && (await wholeOf(await register(named(step.cursor_of)))).cursor;
       const asked = other ?? (step.cursor ? came.get(step.cursor)!.answer.cursor : (step.cursor_text ?? null));
@@ -78,6 +82,25 @@ async function byRows(world: World, handle: string, name: (s: string) => string,
     if (step.do === "compare") moves.push({ ...move, shows: (await wholeOf(handle)).rows });
   }
   return moves;
+}
+
+/** Return once the query is there no more; descriptions are no use of it. */
+async function awaitEnd(handle: string): Promise<void> {
+  const latestMs = performance.now() + 2 * WAIT_MS;
+  while ((await fetch(`${url}/v1/queries/${handle}`)).ok) {
+    assert(performance.now() < latestMs, "the query expires");
+    await sleep(50 * LOOK_MS);
+  }
+}
+
+/** Ask as a mirror does, with an earlier answer: it ends for the reason of the world, and keeps its rows. */
+async function refused(handle: string, held: Came | null, { status, code }: World): Promise<void> {
+  const one = mirror(url, handle);
+  if (held) await one.take(held.answer, held.asked);
+  const { rows } = one;
+  await assert.rejects(one.refresh(), { status, code, retryable: false });
+  assert.equal(one.problem?.code, code);
+  assert.deepEqual(one.rows, rows);
 }
 
 /** Rows say when they are shown, in milliseconds since the world began. */

@@ -30,6 +30,7 @@ def test_load_says_what_it_decided_before_the_first_batch(psoup, csv_file, monke
         'note NA is NULL in n (1); --types "COLUMN string" keeps it as text',
         "note when is read as %m/%d/%Y %H:%M, such as '1/2/2025 1:20'",
         "note x stays text: '2,5' looks like a number with a decimal comma; --decimal-comma reads such numbers",
+        'note in SQL these names stand in double quotes: "when"',
     ] == result.stderr.splitlines()[:-1]
     assert "note" not in result.stdout
     assert "read as %m/%d/%Y %H:%M" in result.stdout
