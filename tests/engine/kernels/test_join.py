@@ -119,7 +119,6 @@ def test_cover_counts_of_any_spans_differential_are_how_often_they_hold_a_place(
         assert [*expected, 0] == counts.tolist(), mode
 
 
-@settings(max_examples=100)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).map(sorted), max_size=9),
     st.integers(1, 3),
