@@ -19,7 +19,7 @@ BODY = b'{"columns":[{"name":"a","type":"string"}]}'
 DECLARES = head("PUT", "/v1/streams/s", f"Content-Length: {len(BODY)}") + BODY
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def one_at_a_time():
     """Yield a server that works on one request at a time, and its application."""
     with served_application(SETTINGS) as (address, app):
