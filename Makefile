@@ -42,7 +42,7 @@ help: ## list what one can do here
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(VENV)/.installed-core $(CONSOLE) ## create .venv with psoup in it
-	@echo "psoup is in $(BIN): $(BIN)/psoup serve starts a service, docs/tutorial.md goes on from there"
+	@echo "psoup is installed: start a service with $(VENV)/bin/psoup serve, and go on with docs/tutorial.md"
 
 demo: $(VENV)/.installed-core $(CONSOLE) ## start the service, feed it a building's sensors, watch standing queries until Ctrl-C
 	@$(BIN)/psoup demo --stay

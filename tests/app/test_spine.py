@@ -30,7 +30,7 @@ WARM_COUNT, TRACED_MIN, TRACED_MAX = 4, 3, 12
 QUIET_S = 0.1
 """So long after its answer a request may still be at work: the fold's turn ends behind the answer."""
 FILES_MAX = {
-    "memory": {"rows": 60, "registration": 73, "invocation": 73, "poll": 28},
+    "memory": {"rows": 60, "registration": 73, "invocation": 74, "poll": 28},
     "serve": {"rows": 70, "registration": 81, "invocation": 75, "poll": 30},
     "worker": {"rows": 81, "registration": 89, "invocation": 86, "poll": 81},
 }

@@ -130,7 +130,7 @@ def test_query_takes_parameters_and_says_what_is_wrong_with_one(loaded):
     result = loaded("query", sql, "--param", "least=2", "-p", 'name=a "quoted"\nname')
     assert b'{"n":2}\n' == result.stdout_bytes
     refused = loaded("query", sql, "-p", "least=two", "-p", "name=a", code=ExitCode.REFUSED)
-    assert "/params/least" in refused.stderr
+    assert "--param least: " in refused.stderr
     assert "^^^^^^" in refused.stderr
     missing = loaded("query", sql, "-p", "least=2", code=ExitCode.REFUSED)
     assert "The parameter $name has no value" in missing.stderr

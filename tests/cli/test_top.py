@@ -49,7 +49,7 @@ def test_register_says_how_long_a_query_lives(registered):
     assert "7d" == orjson.loads(described.stdout)["ttl"]
     assert "expires at" in registered("register", sql, "--ttl", "7d", "--format", "table").stdout
     refused = registered("register", sql, "--ttl", "1s", code=ExitCode.REFUSED)
-    assert "/ttl" in refused.stderr
+    assert "--ttl 1s: expected 1m to 366d" in refused.stderr
 
 
 @pytest.mark.service

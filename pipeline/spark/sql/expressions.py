@@ -160,14 +160,13 @@ def _arithmetic(syntax: ArithmeticSyntax, lookup: Lookup) -> Term:
 
 
 def _computed(op: ArithmeticOp, left: Term, right: Term) -> Term:
-    """Return left op right of numbers, or the microseconds between two instants."""
+    """Return left op right of numbers, two NULLs being BIGINTs, or the microseconds between two instants."""
     if op is ArithmeticOp.SUBTRACT and _TIMESTAMP in (left.type, right.type):
         first, second = left.beside(_TIMESTAMP), right.beside(_TIMESTAMP)
         return Term(f"(unix_micros({first}) - unix_micros({second}))", _INT64)
-    kinds = {left.type or right.type, right.type or left.type}
-    sides = f"{left.beside(right.type)}, {right.beside(left.type)}"
-    tried = f"{_TRIED[op]}({sides})"
-    if kinds == {_INT64} and op is not ArithmeticOp.DIVIDE:
+    kind = left.type or right.type or _INT64
+    tried = f"{_TRIED[op]}({left.beside(kind)}, {right.beside(kind)})"
+    if {left.type or kind, right.type or kind} == {_INT64} and op is not ArithmeticOp.DIVIDE:
         return Term(tried, _INT64)
     return Term(finite(tried), _FLOAT64)
 

@@ -21,7 +21,7 @@ mode (decision record 0005), it says so in Spark's words:
 - A string beside a TIMESTAMP is a literal of one, a cast there: `TIMESTAMP '...'`.
 - NULL alone is a BOOLEAN, else of the type beside it; VOID, or DOUBLE in `abs`, there: `CAST(NULL AS ...)`.
 - BEGIN-END and `[RANGE r]`, which there are none of: conditions on the time of each stream, both ends inclusive.
-- DISTINCT shows the earliest of equal rows until the last one leaves, any of them there: `GROUP BY`, `min` of time
+- DISTINCT shows equal rows as the earliest one until the last one leaves, any of them there: `GROUP BY`, `min` of time
   and ids, `max` of the time of leaving.
 - Names are taken exactly, then but for capitals: looked up here, and written in backticks.
 
@@ -168,13 +168,12 @@ def _shown(entry: OutputSyntax, joined: JoinedSources) -> list[str]:
 
 
 def _distinct(rows: str, count: int) -> str:
-    """Return one row for equal rows: the earliest one, which leaves when the last one does.
+    """Return one row for equal rows: with time and ids of the earliest one, it leaves when the last one does.
 
-    Values are those of the earliest row, not of its group: a group shows `-0.0` as `0.0`.
+    Values are those of the group, which shows `-0.0` as `0.0`.
     """
     outputs = ", ".join(f"c{i}" for i in range(count))
-    listed = f"min(struct(time, ids, {outputs})) AS earliest, max(leaves) AS leaves"
+    listed = f"min(struct(time, ids)) AS earliest, max(leaves) AS leaves, {outputs}"
     grouped = " ".join(["SELECT", listed, "FROM", f"({rows})", "GROUP BY", outputs])
-    shown = ", ".join(f"earliest.c{i} AS c{i}" for i in range(count))
-    listed = f"earliest.time, earliest.ids, leaves, {shown}"
-    return " ".join(["SELECT", listed, "FROM", f"({grouped})"])
+    shown = f"earliest.time, earliest.ids, leaves, {outputs}"
+    return " ".join(["SELECT", shown, "FROM", f"({grouped})"])

@@ -84,15 +84,15 @@ def test_times_are_read_in_the_one_way_that_fits_the_column(
     write, monkeypatch, *, name, values, form, first
 ):
     """One value above 12 decides for all, however the file is cut; the note names the format and a value."""
-    csv = "when;n\n" + "".join(f"{value};1\n" for value in values)
-    ndjson = "".join(f'{{"when":"{value}","n":1}}\n' for value in values)
+    csv = "seen;n\n" + "".join(f"{value};1\n" for value in values)
+    ndjson = "".join(f'{{"seen":"{value}","n":1}}\n' for value in values)
     path = write(name, csv if name == "a.csv" else ndjson)
     for block_bytes in (40, 1 << 20):
         monkeypatch.setattr(csv_rows, "BLOCK_BYTES", block_bytes)
         found = inferred(path)
-        assert {"when": "timestamp", "n": "int64"} == found.types
+        assert {"seen": "timestamp", "n": "int64"} == found.types
         assert first == found.rows[0][0]
-        assert f"when is read as {form}, such as " in found.notes[-1]
+        assert f"seen is read as {form}, such as " in found.notes[-1]
 
 
 def test_ambiguous_dates_are_never_guessed(write):
