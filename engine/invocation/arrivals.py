@@ -32,10 +32,11 @@ def clock_brings(snapshot: Snapshot) -> bool:
 
     Those are dated ahead, or END lies before NOW, or NOW before the clock, which has come past a hop.
     """
+    if not ticks(snapshot):
+        return False
     window = snapshot.query.window
     behind = window.kind is WindowKind.DELAYED or window.hops is not None
-    dated = any(stream.schema.time is not None for stream in snapshot.streams)
-    return ticks(snapshot) and (behind or dated)
+    return behind or any(stream.schema.time is not None for stream in snapshot.streams)
 
 
 def _first_us(stream: StreamRecord, window: Window, arrival_us: int, now_us: int) -> int | None:
