@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psoup.engine.checkpoint import check_wait, checked_by, checkpoint, is_checked
+from psoup.engine.checkpoint import check_hold, checked_by, checkpoint, is_checked
 from psoup.engine.errors import OverloadedError
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
@@ -47,16 +47,16 @@ def test_checkpoint_of_nobody_passes():
     assert (2, 1) == (outer.asked, inner.asked)
 
 
-def test_wait_has_a_check_of_its_own():
-    """Work that may not wait is told before it does, and goes on otherwise."""
-    check_wait()
-    wait = Countdown(0)
-    with checked_by(Countdown(1), waits=wait):
+def test_hold_has_a_check_of_its_own():
+    """Work that may not hold its thread is told before it does, and goes on otherwise."""
+    check_hold()
+    hold = Countdown(0)
+    with checked_by(Countdown(1), holds=hold):
         checkpoint()
         with pytest.raises(OverloadedError):
-            check_wait()
-    check_wait()
-    assert 1 == wait.asked
+            check_hold()
+    check_hold()
+    assert 1 == hold.asked
 
 
 def test_texts_are_decided_between_checkpoints(monkeypatch):
