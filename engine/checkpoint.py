@@ -40,7 +40,7 @@ def checkpoint() -> None:
 
 
 def check_hold() -> None:
-    """Return where the work may hold its thread, as it is about to: by waiting for another process, or by a large page.
+    """Return where the work may hold its thread, as it is about to: for another process, a large page, or long texts.
 
     Raises what its check of that raises.
     """
