@@ -20,17 +20,17 @@ def _go_on() -> None:
 
 
 _CHECK: Final[ContextVar[Check]] = ContextVar("checkpoint", default=_go_on)
-_CHECK_WAIT: Final[ContextVar[Check]] = ContextVar("checkpoint-wait", default=_go_on)
+_CHECK_HOLD: Final[ContextVar[Check]] = ContextVar("checkpoint-hold", default=_go_on)
 
 
 @contextmanager
-def checked_by(check: Check, *, waits: Check = _go_on) -> Iterator[None]:
-    """Let every `checkpoint` of this context call `check` meanwhile, and every `check_wait` call `waits`."""
-    token, waiting = _CHECK.set(check), _CHECK_WAIT.set(waits)
+def checked_by(check: Check, *, holds: Check = _go_on) -> Iterator[None]:
+    """Let every `checkpoint` of this context call `check` meanwhile, and every `check_hold` call `holds`."""
+    token, holding = _CHECK.set(check), _CHECK_HOLD.set(holds)
     try:
         yield
     finally:
-        _CHECK_WAIT.reset(waiting)
+        _CHECK_HOLD.reset(holding)
         _CHECK.reset(token)
 
 
@@ -39,9 +39,12 @@ def checkpoint() -> None:
     _CHECK.get()()
 
 
-def check_wait() -> None:
-    """Return where the work may wait for another process, as it is about to. Raises what its check of that raises."""
-    _CHECK_WAIT.get()()
+def check_hold() -> None:
+    """Return where the work may hold its thread, as it is about to: for another process, a large page, or long texts.
+
+    Raises what its check of that raises.
+    """
+    _CHECK_HOLD.get()()
 
 
 def is_checked() -> bool:

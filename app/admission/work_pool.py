@@ -9,6 +9,7 @@ without a caller is not started; if it runs, it ends at its next checkpoint (`en
 import asyncio
 import contextlib
 import functools
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Hashable
@@ -79,20 +80,22 @@ class WorkPool:
             work: called in a thread.
             deadline_s: seconds to wait at most.
             gone: returns when the client has disconnected; awaited where the work takes longer than WATCHED_S.
-            key: of work that takes about as long each time, and may be begun anew where it ends at a checkpoint; None =
-                it is always done in a thread.
+            key: of work that takes about as long each time, and may be begun anew where it ends at a checkpoint, or at
+                a `check_hold`; None = it is always done in a thread.
 
         Raises:
             OverloadedError: the work was not done by the deadline; its result is dropped.
             FramingError: the client has disconnected.
         """
+        note = None
         if key is not None:
             if deadline_s > 0 and self._quick.get(key) is not None:
                 with contextlib.suppress(_NotQuickError):
                     return self._at_once(work, key)
-            work = functools.partial(self._timed, work, key)
+            note = functools.partial(self._note, key)
         loop = asyncio.get_running_loop()
-        piece, outcome = _Piece(work, latest=time.monotonic() + deadline_s), loop.create_future()
+        piece = _Piece(work, latest=time.monotonic() + deadline_s, note=note)
+        outcome = loop.create_future()
         future = self._threads.submit(piece)
         self._running += 1
         future.add_done_callback(lambda ended: self._pass_on(loop, ended, outcome))
@@ -126,32 +129,31 @@ class WorkPool:
 
     def _at_once(self, work: Callable[[], Result], key: Hashable) -> Result:
         """Return what quick work returns. Raises what it does, and _NotQuickError where it is none any more."""
-        latest = time.monotonic() + AT_ONCE_S
+        begun = time.monotonic()
+        latest = begun + AT_ONCE_S
 
         def check() -> None:
             if time.monotonic() > latest:
                 raise _not_quick()
 
         try:
-            with checked_by(check, waits=_refuse_wait):
-                return self._timed(work, key)
+            with checked_by(check, holds=_refuse_hold):
+                result = work()
         except _NotQuickError:
             self._quick.forget(key)
             self._done -= 1  # it ends in a thread
             raise
         finally:
             self._done += 1
+        self._note(key, time.monotonic() - begun)
+        return result
 
-    def _timed(self, work: Callable[[], Result], key: Hashable) -> Result:
-        """Return what `work` returns, and note whether it was quick. Any thread."""
-        begun = time.monotonic()
-        result = work()
-        took_s = time.monotonic() - begun
+    def _note(self, key: Hashable, took_s: float) -> None:
+        """Note how long work took that has come to its end; what held its thread took for ever. Any thread."""
         if took_s <= QUICK_S:
             self._quick.put(key, took_s)
         else:
             self._quick.forget(key)
-        return result
 
     def _pass_on(
         self,
@@ -181,24 +183,29 @@ class PastDeadlineError(OverloadedError):
 
 
 class _NotQuickError(OverloadedError):
-    """Work in the event loop takes longer than it did, or would wait: it is begun anew in a thread."""
+    """Work in the event loop takes longer than it did, or would hold it: it is begun anew in a thread."""
 
 
 def _not_quick() -> _NotQuickError:
     return _NotQuickError("The work takes longer than it did.", reason="deadline")
 
 
-def _refuse_wait() -> None:
+def _refuse_hold() -> None:
     raise _not_quick()
 
 
 class _Piece(Generic[Result]):
     """One piece of work on its way to a thread and through it."""
 
-    def __init__(self, work: Callable[[], Result], *, latest: float) -> None:
+    def __init__(
+        self, work: Callable[[], Result], *, latest: float, note: Callable[[float], None] | None
+    ) -> None:
         self._work: Callable[[], Result] | None = work
         """None = the caller has stopped waiting."""
         self._latest = latest
+        self._note = note
+        """Is told the seconds that the work took, where somebody wants to know."""
+        self._holds = False
         self.begun = False
 
     def __call__(self) -> Result:
@@ -208,8 +215,12 @@ class _Piece(Generic[Result]):
             raise _unwanted()
         self._check()
         self.begun = True
-        with checked_by(self._check):
-            return work()
+        begun = time.monotonic()
+        with checked_by(self._check, holds=self._hold):
+            result = work()
+        if self._note is not None:
+            self._note(math.inf if self._holds else time.monotonic() - begun)
+        return result
 
     def abandon(self) -> None:
         """Make the work end at its next checkpoint. Any thread.
@@ -217,6 +228,9 @@ class _Piece(Generic[Result]):
         Work that has not begun stays queued until a thread takes it; what it refers to, maybe a body, is freed now.
         """
         self._work = None
+
+    def _hold(self) -> None:
+        self._holds = True
 
     def _check(self) -> None:
         # The clock as well: where threads crowd the event loop, it learns of a deadline late.

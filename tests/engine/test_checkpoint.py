@@ -1,14 +1,16 @@
 """Checkpoints: work that nobody waits for ends there, leaves nothing half done, and goes on where it stopped."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
-from psoup.engine.checkpoint import check_wait, checked_by, checkpoint, is_checked
+from psoup.engine.checkpoint import check_hold, checked_by, checkpoint, is_checked
 from psoup.engine.errors import OverloadedError
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries
-from psoup.engine.query.functions.distinct import TEXTS_AT_ONCE
+from psoup.engine.query.functions.distinct import LENGTH_AT_ONCE_MAX, TEXTS_AT_ONCE
 from psoup.engine.query.values import evaluate as evaluating
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef, Like
@@ -47,16 +49,16 @@ def test_checkpoint_of_nobody_passes():
     assert (2, 1) == (outer.asked, inner.asked)
 
 
-def test_wait_has_a_check_of_its_own():
-    """Work that may not wait is told before it does, and goes on otherwise."""
-    check_wait()
-    wait = Countdown(0)
-    with checked_by(Countdown(1), waits=wait):
+def test_hold_has_a_check_of_its_own():
+    """Work that may not hold its thread is told before it does, and goes on otherwise."""
+    check_hold()
+    hold = Countdown(0)
+    with checked_by(Countdown(1), holds=hold):
         checkpoint()
         with pytest.raises(OverloadedError):
-            check_wait()
-    check_wait()
-    assert 1 == wait.asked
+            check_hold()
+    check_hold()
+    assert 1 == hold.asked
 
 
 def test_texts_are_decided_between_checkpoints(monkeypatch):
@@ -77,6 +79,12 @@ def test_texts_are_decided_between_checkpoints(monkeypatch):
     with checked_by(Countdown(5)), pytest.raises(OverloadedError):
         evaluate(like, lambda _: column, len(texts))
     assert 0 < len(asked) < len(texts)
+    long = Column(ColumnType.STRING, np.zeros(1, np.int32), None, ("x" * (LENGTH_AT_ONCE_MAX + 1),))
+    for decided in (long, column):
+        hold = Countdown(0)
+        with checked_by(Countdown(100), holds=hold), suppress(OverloadedError):
+            evaluate(like, {like.operand: decided}.__getitem__, len(decided))
+        assert hold.asked == (decided is long), "only long texts hold the thread"
     found = evaluate(like, lambda _: column, len(texts))
     assert found.values.all()
 

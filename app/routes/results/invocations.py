@@ -201,7 +201,6 @@ def answer_response(
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
     evaluated_s = time.perf_counter()
-    call.service.note_use(answer.query)
     pages: list[str] | None = None
     if asked.lists_pages:
         pages = page_links(call, answer, at_now=asked.at_now, kept=kept, limit=request.limit)
@@ -211,6 +210,7 @@ def answer_response(
     has_links = answer.next is not None or bool(pages)
     caching = cache_headers(tag, answer, request, has_links=has_links)
     if known and caching["Cache-Control"] == NO_CACHE:
+        call.service.note_use(answer.query)
         return Invoked(not_modified(caching), answer)
     page = enveloped(
         call,
@@ -220,6 +220,7 @@ def answer_response(
         bytes_max=limits.PAGE_BYTES_MAX,
         rows_min=1,
     )
+    call.service.note_use(answer.query)  # what ends before, at a checkpoint, may be begun anew
     if page.link is not None:  # its bytes were too many for one page
         caching = cache_headers(tag, answer, request, has_links=True)
     if known:
@@ -238,9 +239,9 @@ def answer_response(
 
 
 def _pace_key(call: Call, query_id: QueryId, asked: Asked, shown: Presentation) -> Hashable:
-    """Return what invocations have in common that take about as long; None = they may wait, or look far back."""
+    """Return what invocations have in common that take about as long; None = they wait, look far back or list pages."""
     request = asked.request
-    if not asked.at_now or request.position is not None or asked.past_memory:
+    if not asked.at_now or request.position is not None or asked.past_memory or asked.lists_pages:
         return None
     return (query_id, request.limit, shown) if call.service.backend.reads_at_once else None
 

@@ -5,11 +5,15 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from psoup.app.wire.answers.encoding import RowSet
-from psoup.engine.checkpoint import checkpoint
+from psoup.engine import limits
+from psoup.engine.checkpoint import check_hold, checkpoint
 from psoup.engine.invoke import Answer
 
 _ROOM: Final = 0.9
 """Rows are cut to this share of what the bound would let through by their mean size."""
+AT_ONCE_BYTES_MAX: Final = 128 * limits.KIB
+"""A page estimated at more takes longer than a millisecond or so to be written and compressed."""
+_ID_BYTES: Final = 24
 _ESTIMATE_FACTOR: Final = 2
 """Rows are not written at all where their size is estimated at so many times the bound."""
 
@@ -48,12 +52,15 @@ def fit_page(
         bytes_max: of the body.
         rows_min: the page is not cut to fewer rows: 1 for a page that others follow, so that they come to an end.
 
-    Cost: rows are written once, or a few times where many do not fit. What ends it at a checkpoint passes through.
+    Cost: rows are written once, or a few times where many do not fit. What ends it at a checkpoint passes through, and
+    what `check_hold` raises for a large page.
     """
     while True:
         checkpoint()
         rows = rows_of(answer)
         size = rows.estimate_bytes()
+        if size + _ids_bytes(answer) > AT_ONCE_BYTES_MAX:
+            check_hold()
         if size <= _ESTIMATE_FACTOR * bytes_max or rows.length <= rows_min:
             page = encode(answer, rows)
             size = len(page.body)
@@ -61,6 +68,12 @@ def fit_page(
                 return page
         fitting = int(_ROOM * rows.length * bytes_max / size)
         answer = _first_rows(answer, max(rows_min, min(fitting, rows.length - 1)))
+
+
+def _ids_bytes(answer: Answer) -> int:
+    """Return about how many bytes the ids take of rows that the client is to forget, or to keep."""
+    told = [ids for ids in (answer.removed, answer.keep) if ids is not None]
+    return _ID_BYTES * sum(int(ids.shape[-1]) for ids in told)
 
 
 def _first_rows(answer: Answer, rows: int) -> Answer:

@@ -6,14 +6,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.checkpoint import checkpoint
-from psoup.engine.limits import STRING_BYTES_MAX
+from psoup.engine.checkpoint import check_hold, checkpoint, is_checked
+from psoup.engine.limits import KIB, STRING_BYTES_MAX
 from psoup.engine.query.functions.valid import all_valid
 from psoup.engine.tuples.batch import DTYPES, Column
 from psoup.engine.tuples.schema import ColumnType
 
 TEXTS_AT_ONCE: Final = 1_024
 """Texts that are decided between two checkpoints: 8 MiB where each is as long as a text may be, a tenth of a second."""
+LENGTH_AT_ONCE_MAX: Final = 128 * KIB
+"""Characters of these texts that are decided in about a millisecond."""
 CALLS_AT_ONCE: Final = 128
 """Calls with texts between two checkpoints: a search may take a tenth of a microsecond for a character."""
 _BYTES_OF_CHARACTER_MAX: Final = 4
@@ -52,7 +54,10 @@ def per_text(
     decided = []
     for first in range(0, len(texts), TEXTS_AT_ONCE):
         checkpoint()
-        decided.append(predicate(texts[first : first + TEXTS_AT_ONCE]))
+        some = texts[first : first + TEXTS_AT_ONCE]
+        if is_checked() and sum(map(len, some)) > LENGTH_AT_ONCE_MAX:
+            check_hold()
+        decided.append(predicate(some))
     found: NDArray[np.bool_] = np.concatenate(decided)[rows]
     return found
 

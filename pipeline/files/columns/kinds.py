@@ -164,9 +164,14 @@ class ColumnSurvey:
         """Note whether one of these texts, as the file has them, is empty."""
         self.empty_texts = self.empty_texts or bool(pc.any(pc.equal(texts, "")).as_py())
 
+    @property
+    def counts_times(self) -> bool:
+        """Whether numbers are times in the column, of which each fits into 64 bits."""
+        return self.counted is not None and self.kind is not Kind.TEXT
+
     def count_times(self, values: pa.Array) -> None:
-        """Add numbers, or texts, to the times of the column, if numbers are times in it."""
-        if self.counted is not None and self.kind is not Kind.TEXT:
+        """Add numbers, or texts, to the times of the column, if it counts them."""
+        if self.counted is not None and self.counts_times:
             self.counted = self.counted.plus(values)
 
     def _common(self, profile: ValueProfile) -> tuple[TimeForm, ...]:

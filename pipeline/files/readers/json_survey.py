@@ -131,7 +131,7 @@ class JsonSurvey:
             self._arrays.add(name)
         if looked_at:
             fold_values(survey, run.values, run.lines)
-            if run.kind in (int, float):
+            if survey.counts_times and run.kind in (int, float):
                 survey.count_times(pa.array(run.values))
 
     def _merge_mixed(self, flattener: Flattener) -> None:

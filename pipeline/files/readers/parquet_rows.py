@@ -105,7 +105,7 @@ class ParquetRows:
                     if survey.counted is not None:
                         survey.count_times(values)
                     else:
-                        survey.look_for_empty(values)
+                        survey.look_for_empty(values.cast(pa.string()))
         return surveys
 
     def _surveyed(self, name: str, kind: ColumnType) -> InferredColumn:

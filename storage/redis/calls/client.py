@@ -29,7 +29,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from psoup.engine import limits
-from psoup.engine.checkpoint import check_wait, checkpoint, is_checked
+from psoup.engine.checkpoint import check_hold, checkpoint, is_checked
 from psoup.engine.errors import EngineError
 from psoup.engine.store.address import UNIX, StoreAddress, StoreUrlError, read_store_address
 from psoup.engine.store.errors import StoreUnavailableError
@@ -246,7 +246,7 @@ class RedisClient:
 
     def _responses(self, commands: Sequence[Command], lost: type[EngineError]) -> list[Any]:
         """Return the answers to commands sent together; a refusal is one of them, as a ResponseError."""
-        check_wait()
+        check_hold()
         connection = self._borrow()
         answers: list[Any] = []
         try:

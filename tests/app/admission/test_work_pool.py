@@ -12,7 +12,7 @@ import pytest
 from psoup.app.admission import work_pool
 from psoup.app.admission.work_pool import RETRY_AFTER_S, WATCHED_S, WorkPool
 from psoup.app.errors import FramingError
-from psoup.engine.checkpoint import check_wait, checkpoint
+from psoup.engine.checkpoint import check_hold, checkpoint
 from psoup.engine.errors import NotFoundError, OverloadedError
 from tests.patience import WAIT_S, wait_until
 
@@ -164,7 +164,10 @@ async def test_clients_are_watched_only_where_work_takes_long(pool: WorkPool):
 async def test_work_that_took_little_is_done_in_the_event_loop_as_far_as_it_takes_no_more(
     pool: WorkPool, monkeypatch
 ):
-    """Under its key, and once it is known; at a checkpoint too late, and before it waits, it goes to a thread again."""
+    """Under its key, and once it is known; at a checkpoint too late, and before it holds, it goes to a thread again.
+
+    Work that held its thread is not begun in the event loop the next time, however little it took.
+    """
     here = threading.current_thread()
 
     async def thread() -> threading.Thread:
@@ -179,15 +182,15 @@ async def test_work_that_took_little_is_done_in_the_event_loop_as_far_as_it_take
         seen.append(threading.current_thread() is here)
         look()
 
-    for late_s, look in ((work_pool.AT_ONCE_S, check_wait), (-1.0, checkpoint)):
-        monkeypatch.setattr(work_pool, "AT_ONCE_S", late_s)
+    monkeypatch.setattr(work_pool, "AT_ONCE_S", -1.0)
+    for look in (checkpoint, check_hold, check_hold):
         await pool.run(functools.partial(changed, look), deadline_s=WAIT_S, key="quick")
-    assert [True, False] * 2 == seen
-    monkeypatch.setattr(work_pool, "QUICK_S", -1.0)
+    assert [True, False, True, False, False] == seen
     await thread()
-    assert await thread() is not here
+    monkeypatch.setattr(work_pool, "QUICK_S", -1.0)
+    assert [True, False] == [await thread() is here for _ in range(2)]
     await _is_idle(pool)
-    assert (0, 7, 0, 0) == _counters(pool)
+    assert (0, 9, 0, 0) == _counters(pool)
 
 
 def _counters(pool: WorkPool) -> tuple[int, int, int, int]:

@@ -80,14 +80,23 @@ def test_parquet_own_types_become_the_five(write, suffix):
             "x": pa.array([1.5], pa.float32()),
             "ok": pa.array([None], pa.bool_()),
             "day": pa.array([19_723], pa.date32()),
+            "view": pa.array([""], pa.string_view()),
         }
     )
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     path = write("a.parquet" + suffix, sink.getvalue().to_pybytes())
-    schema = SCHEMA + ", day timestamp"
+    schema = SCHEMA + ", day timestamp, view string"
     assert {c.name: c.type for c in parse_columns(schema)} == survey_of(path)
-    assert [(FIRST_US, "a", 7, 1.5, None, FIRST_US)] == rows_of(path, schema)
+    assert [(FIRST_US, "a", 7, 1.5, None, FIRST_US, "")] == rows_of(path, schema)
+
+
+def test_integers_of_json_beyond_64_bits_become_their_text(write):
+    """As those of CSV: an unsigned id is kept with all its digits. As a time it is refused with its line."""
+    path = write("a.ndjson", '{"id":18446744073709551615}\n{"id":3}\n')
+    assert {"id": ColumnType.STRING} == survey_of(path)
+    assert [("18446744073709551615",), ("3",)] == rows_of(path, "id string")
+    assert 1 == refusal(path, "id timestamp", time="id", epoch=EpochUnit.SECONDS).line
 
 
 def test_data_file_batches_are_cut_by_rows_alone(write, monkeypatch):

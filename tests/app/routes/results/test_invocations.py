@@ -3,18 +3,33 @@
 import csv
 import dataclasses
 import io
+import threading
 from urllib.parse import quote
 
 import orjson
 import pyarrow as pa
 import pytest
 
+from psoup.app.admission import work_pool
+from psoup.app.routes.results import envelopes
+from psoup.app.wire.answers import fit
+from psoup.app.wire.models.invocations import encode_answer
 from psoup.app.wire.rows.body import ARROW, CSV, JSON, NDJSON
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.time_literals import UNITS_US
-from tests.app.support import SETTINGS, START_US, WINDOW, Api, assert_problem, row, running
+from tests.app.support import (
+    LOOKS_INSIDE,
+    SETTINGS,
+    START_US,
+    WINDOW,
+    Api,
+    assert_problem,
+    row,
+    running,
+)
+from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -333,3 +348,33 @@ async def test_results_limit_past_the_most_is_clipped(api: Api):
     """More rows than a page may have are a page with `next`, not an error."""
     path = await filled(api)
     assert 200 == (await api.get(path, params={"limit": 10**9})).status_code
+
+
+@LOOKS_INSIDE
+async def test_large_page_is_written_in_a_thread_and_counts_as_one_use(api: Api, monkeypatch):
+    """Though the answer was small the last time, and made in the event loop; so is a list of pages."""
+    written: list[bool] = []
+
+    def watched(*given, **more):
+        written.append(threading.current_thread() is threading.main_thread())
+        return encode_answer(*given, **more)
+
+    monkeypatch.setattr(envelopes, "encode_answer", watched)
+    monkeypatch.setattr(fit, "AT_ONCE_BYTES_MAX", 1_000)
+    for seconds in ("QUICK_S", "AT_ONCE_S"):
+        monkeypatch.setattr(work_pool, seconds, WAIT_S)
+    path = await filled(api)
+    counting = {"count": "only", "limit": 1}
+    asked = [
+        ({}, 1),
+        ({}, 1),
+        ({}, 20),
+        ({}, 1),
+        *[(counting, 1)] * 2,
+        (counting | {"pages": "all"}, 1),
+    ]
+    for parameters, more in asked:
+        await api.rows([row(1, px=1)] * more)
+        assert 200 == (await api.get(path, params=parameters)).status_code
+    assert [False, True, False, False, False, True, False] == written
+    assert len(asked) == api.service.invoked.count

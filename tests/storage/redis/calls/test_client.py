@@ -220,7 +220,7 @@ def test_work_that_may_not_wait_is_ended_before_it_asks(tmp_path):
     def refuse() -> None:
         raise OverloadedError("it may not wait", reason="deadline")
 
-    with checked_by(lambda: None, waits=refuse), pytest.raises(OverloadedError):
+    with checked_by(lambda: None, holds=refuse), pytest.raises(OverloadedError):
         client.fetch_one("PING")
     client.close()
 
