@@ -257,7 +257,7 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
                 raise _TooManyGroupsError
             made.append(ChunkRun(run, chunks))
             taken += made[-1].nbytes
-            if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
+            if taken + table.nbytes > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
         return table, made[0].followed(*made[1:]) if len(made) > 1 else made[0]
 
