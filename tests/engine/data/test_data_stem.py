@@ -2,6 +2,7 @@
 
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -234,14 +235,15 @@ def test_segments_that_go_while_they_are_reached_are_those_it_began_with():
     """Retention replaces the table of segments in another thread: nothing but what was seen at first is looked at."""
     stem = DataSteM(SCHEMA)
 
-    class Numbers(tuple):
+    class Numbers(tuple[int, ...]):
         __slots__ = ()
 
         def __iter__(self):
             yield from super().__iter__()
             stem.segments = {}
 
-    stem.segments = {0: SimpleNamespace(time_span=(0, 9))}
+    segments: Any = {0: SimpleNamespace(time_span=(0, 9))}
+    stem.segments = segments
     stem.sealed = Numbers((0,)), stem.sealed[1]
     assert [(0, 5, True)] == stem.reach_between(0, 5, None, 9)
 
