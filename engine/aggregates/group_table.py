@@ -85,6 +85,18 @@ class GroupTable:
         table, numbers = self._with(groups.keys, groups.count)
         return table, Groups((Column(ColumnType.INT64, numbers),), groups.members)
 
+    def numbered(self, partial: Partial) -> tuple["GroupTable", Partial]:
+        """Return a partial that knows its groups by their keys with their numbers, and the table that has all of them.
+
+        Cost: that of `grouped` for its groups and those there are, all at once: a table that grows by a few of them at
+        a time would be copied as often.
+        """
+        if not self.keys:
+            return self, partial
+        groups = grouped(partial.keys, partial.count)
+        table, numbers = self._with(groups.keys, groups.count)
+        return table, replace(partial, keys=(Column(ColumnType.INT64, numbers[groups.labels]),))
+
     def merged(self, parts: Sequence[Partial]) -> Partial:
         """Return each group of some partials once, in order of the keys: at least one, of groups that have numbers.
 

@@ -140,7 +140,6 @@ def run_of(
     first: int,
     *,
     groups_max: int,
-    groups: Groups | None = None,
 ) -> PartialRun | None:
     """Return the partials of some units, all in one pass over their rows; None where they have too many groups.
 
@@ -150,11 +149,10 @@ def run_of(
         edges: (u + 1,) where the rows of each unit begin, and the last ones end.
         first: the number of the first unit.
         groups_max: of all units together.
-        groups: of the rows, where they are known.
 
     Cost: that of `Grouping.aggregated`.
     """
-    numbers, groups = divided(groups or grouping.groups(rows), edges)
+    numbers, groups = divided(grouping.groups(rows), edges)
     if groups.count > groups_max:
         return None
     partial = Partial(groups.count, groups.keys, grouping.states_of(rows, groups))

@@ -111,12 +111,12 @@ class DataSteM(HeldSegments):
         self, first_row: int, past_row: int, begin_us: int | None, end_us: int
     ) -> Sequence[RowSpan]:
         """Return the runs of the rows `[first_row, past_row)` that may be dated `[begin_us, end_us]` (`reach`)."""
-        numbers, (known, full) = self.sealed[0], self._full
+        numbers, segments, (known, full) = self.sealed[0], self.segments, self._full
         if known is not numbers:
             # Of a table of before they could be gone; whoever reads their rows then finds that out.
-            full = FullSegments.of([one for one in numbers if one in self.segments], self.segments)
+            full = FullSegments.of([one for one in numbers if one in segments], segments)
             self._full = numbers, full
-        return reach(self.segments, first_row, past_row, begin_us, end_us, full=full)
+        return reach(segments, first_row, past_row, begin_us, end_us, full=full)
 
     def indexed(self, key: SideKey, first_row: int, past_row: int) -> Iterator[KeyIndex]:
         """Yield key indexes that have the rows `[first_row, past_row)`, all in whole chunks (`KeyIndexes.over`).

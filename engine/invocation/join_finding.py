@@ -255,6 +255,8 @@ class JoinFinding:
     def _hits(self) -> CompositeHits:
         """Return the clause's composites in all pages that the windows reach, and maybe in others."""
         record, streams = self._snapshot.clause, self._snapshot.streams
+        if self._grown is not None:
+            return self._grown
         known = self._cache.composites(self._snapshot) or no_hits(len(streams))
         pages, dates, seen = self._results.composites(record), self._dates, known.seen
         fresh = [page for page in pages if page.bounds not in seen and dates.reach(page.bounds)]

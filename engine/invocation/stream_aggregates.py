@@ -1,6 +1,7 @@
 """The aggregates of one condition over one stream: partials of whole chunks, and the rows of all others."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Final, Protocol
 
@@ -250,16 +251,20 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
         for begin, end in pairwise((first, *cuts, past)):
             checkpoint()
             rows, chunks = _chunks(stream, begin, end)
-            table, groups = table.grouped(grouping, rows)
             most = CHUNK_GROUPS_MAX * (end - begin)
-            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most, groups=groups)
+            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most)
             if run is None:
                 raise _TooManyGroupsError
             made.append(ChunkRun(run, chunks))
             taken += made[-1].nbytes
             if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
-        return table, made[0].followed(*made[1:]) if len(made) > 1 else made[0]
+        every = made[0].followed(*made[1:]) if len(made) > 1 else made[0]
+        table, partial = table.numbered(every.partials.partial)
+        every = ChunkRun(replace(every.partials, partial=partial), every.rows)
+        if every.nbytes + table.nbytes > PARTIALS_CACHE_BYTES_MAX:
+            raise _TooManyGroupsError
+        return table, every
 
     return make
 

@@ -155,13 +155,18 @@ def _of_one_source(keys: Sequence[Expression], shape: JoinShape) -> tuple[Expres
 
 
 def _equals(shape: JoinShape, source: int) -> dict[Expression, Expression]:
-    """Return for columns of other sources the column of one that they equal, and whose type they have."""
+    """Return for columns of other sources the column of one that they equal, and whose type they have.
+
+    Not of DOUBLEs: of -0.0 and 0.0, which are equal, a CAST makes two texts.
+    """
     ties = [shape.tie((source, other)) for other in range(shape.count)]
     return {
         its: own
         for tie in ties
         for own, its in tie.equal
-        if isinstance(own, ColumnRef) and isinstance(its, ColumnRef) and own.type is its.type
+        if isinstance(own, ColumnRef)
+        and isinstance(its, ColumnRef)
+        and own.type is its.type is not ColumnType.FLOAT64
     }
 
 

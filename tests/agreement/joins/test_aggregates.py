@@ -211,3 +211,37 @@ def test_groups_of_more_composites_than_an_answer_may_have_go_on_by_a_full_answe
     assert full.count > 5
     assert later.reset
     assert told(full) == told(later)
+
+
+def test_keys_are_of_their_own_stream_where_equal_numbers_are_other_texts(joins, monkeypatch):
+    """-0.0 of one stream meets 0.0 of the other: a CAST of the one is no CAST of the other."""
+    ways, zeros = Ways(monkeypatch), JoinWorld(joins.oracle, keys=1, seed=3)
+    zeros.send("r", 600)
+    zeros.send("s", 20)
+    query_id = zeros.world.register(
+        "SELECT CAST(x.g AS VARCHAR) AS text, y.i, COUNT(*) AS many FROM r AS x, s AS y WHERE x.g = y.g"
+        " GROUP BY CAST(x.g AS VARCHAR), y.i",
+        materialize=Materialize.NONE,
+    )
+    found = asked(zeros, query_id, zeros.world.engine.source, at_us=None)
+    ways.over_pairs = True
+    expected = asked(zeros, query_id, zeros.world.engine.source, at_us=None)
+    assert told(expected) == told(found)
+    assert "-0.0" in dict(found.columns)["text"].to_list()
+
+
+def test_pages_of_composites_are_looked_at_once_for_groups(joins, monkeypatch):
+    """To compare their number with that of the rows, and to answer of them."""
+    looked, grown = list[Any](), vars(join_finding)["grown"]
+
+    def look(*given: Any, **named: Any) -> Any:
+        looked.append(grown(*given, **named))
+        return looked[-1]
+
+    monkeypatch.setattr(join_finding, "grown", look)
+    query_id = joins.world.register(
+        "SELECT x.i, COUNT(*) AS many FROM r AS x, s AS y WHERE x.n = y.n GROUP BY x.i",
+        materialize=Materialize.COMPLETE,
+    )
+    assert asked(joins, query_id, joins.world.engine.source, at_us=None).count
+    assert [4_096] == list(map(len, looked))

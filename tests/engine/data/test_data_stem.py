@@ -1,6 +1,8 @@
 """The Data SteM against lists of rows."""
 
 import threading
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -227,6 +229,23 @@ def test_data_stem_probe_after_eviction_oracle_finds_the_rows_left():
         if gone:
             with pytest.raises(PageExpiredError):
                 tuples.matching(STREAM, clause, gone * SEGMENT_ROWS - 1, len(rows))
+
+
+def test_segments_that_go_while_they_are_reached_are_those_it_began_with():
+    """Retention replaces the table of segments in another thread: nothing but what was seen at first is looked at."""
+    stem = DataSteM(SCHEMA)
+
+    class Numbers(tuple[int, ...]):
+        __slots__ = ()
+
+        def __iter__(self):
+            yield from super().__iter__()
+            stem.segments = {}
+
+    segments: Any = {0: SimpleNamespace(time_span=(0, 9))}
+    stem.segments = segments
+    stem.sealed = Numbers((0,)), stem.sealed[1]
+    assert [(0, 5, True)] == stem.reach_between(0, 5, None, 9)
 
 
 def test_source_matching_beside_a_writer_finds_exactly_the_rows_there_are():
