@@ -10,7 +10,7 @@ from psoup.engine.errors import OverloadedError
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries
-from psoup.engine.query.functions.distinct import LENGTH_AT_ONCE_MAX, TEXTS_AT_ONCE
+from psoup.engine.query.functions.distinct import LENGTH_AT_ONCE_MAX, TEXTS_AT_ONCE, computed
 from psoup.engine.query.values import evaluate as evaluating
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef, Like
@@ -87,6 +87,16 @@ def test_texts_are_decided_between_checkpoints(monkeypatch):
         assert hold.asked == (decided is long), "only long texts hold the thread"
     found = evaluate(like, lambda _: column, len(texts))
     assert found.values.all()
+
+
+def test_calls_with_long_texts_say_that_they_hold_the_thread():
+    """A function of texts may search each of them for as long as LIKE does."""
+    for text, holds in (("x" * (LENGTH_AT_ONCE_MAX + 1), True), ("x", False)):
+        column = Column(ColumnType.STRING, np.zeros(1, np.int32), None, (text,))
+        hold = Countdown(0)
+        with checked_by(Countdown(100), holds=hold), suppress(OverloadedError):
+            computed([column], ColumnType.INT64, len)
+        assert hold.asked == holds
 
 
 def test_invocation_that_is_ended_goes_on_where_it_stopped():

@@ -91,11 +91,14 @@ def computed(columns: Sequence[Column], kind: ColumnType, function: Callable[...
         columns = [column.take(valid) for column in columns]
     calls, rows = _combinations(columns)
     results = []
-    for number, arguments in enumerate(calls):
-        if number % CALLS_AT_ONCE == 0:
-            checkpoint()
-        result = function(*arguments)
-        results.append(None if _is_too_long(result) else result)
+    for first in range(0, len(calls), CALLS_AT_ONCE):
+        checkpoint()
+        some = calls[first : first + CALLS_AT_ONCE]
+        if is_checked() and _length(some) > LENGTH_AT_ONCE_MAX:
+            check_hold()
+        for arguments in some:
+            result = function(*arguments)
+            results.append(None if _is_too_long(result) else result)
     found = column_of(results, kind).take(rows)
     if valid is None:
         return found
@@ -117,6 +120,11 @@ def column_of(cells: Sequence[Any], kind: ColumnType) -> Column:
         return Column(kind, np.array(codes, DTYPES[kind]), valid, list(places) or [""])
     filled = [0 if cell is None else cell for cell in cells]
     return Column(kind, np.array(filled, DTYPES[kind]), valid)
+
+
+def _length(calls: Sequence[tuple[Any, ...]]) -> int:
+    """Return the characters of all arguments."""
+    return sum(len(one) for arguments in calls for one in arguments if isinstance(one, str))
 
 
 def _is_too_long(result: object) -> bool:
