@@ -121,8 +121,9 @@ def draw_ratios(path: Path, ratios: Sequence[Ratio]) -> None:
     panel.minorticks_off()
     panel.xaxis.tick_top()
     panel.grid(visible=True, axis="x", alpha=0.3)
-    panel.set_title(
-        "psoup beside its peers: their time over psoup's, for the same answer", fontsize=10, pad=14
+    # Of the sheet, which stays as wide as it is where long titles of contests make the panel narrow.
+    drawn.suptitle(
+        "psoup beside its peers: their time over psoup's, for the same answer", fontsize=10
     )
     for side in ("right", "bottom", "left"):
         panel.spines[side].set_visible(False)
