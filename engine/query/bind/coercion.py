@@ -5,12 +5,14 @@ from psoup.engine.errors import TypeMismatchError
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.syntax import NumberSyntax
 from psoup.engine.query.time_literals import INSTANT_FORMS, format_instant, parse_instant
-from psoup.engine.query.values.expression import Constant, Expression
+from psoup.engine.query.values.expression import Constant, Expression, Value
 from psoup.engine.query.values.value_set import INT64_MAX, INT64_MIN
 from psoup.engine.tuples.schema import ColumnType
 
 _INT64, _FLOAT64 = ColumnType.INT64, ColumnType.FLOAT64
 _INFINITY = float("inf")
+_NOWHERE = Span(0, 0)
+_INT64_DIGITS = len(str(INT64_MAX))
 _INTEGER_DIGITS_MAX = 40
 """Far above 64 bits; keeps int() away from texts of thousands of digits."""
 
@@ -38,6 +40,22 @@ def bound_number(syntax: NumberSyntax) -> Constant:
             "the largest DOUBLE is 1.7976931348623157e308",
         )
     return Constant(number + 0.0, _FLOAT64)
+
+
+def column_number(text: str, kind: ColumnType) -> Value | None:
+    """Return a number as a constant of a column's type; None where beside that column it is of another type.
+
+    Args:
+        text: of a number token, with its sign or without.
+        kind: the column's type.
+
+    Raises:
+        Refused: as `bound_number` and `alike`.
+    """
+    if kind is _INT64 and len(text) < _INT64_DIGITS and text.lstrip("-").isdecimal():
+        return int(text)  # most numbers are: no constant is made to be looked into
+    constant = alike(bound_number(NumberSyntax(text, _NOWHERE)), _NOWHERE, kind)
+    return constant.value if isinstance(constant, Constant) and constant.type is kind else None
 
 
 def constant_instant(text: str, span: Span) -> Constant:

@@ -20,10 +20,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from psoup.engine import limits
-from psoup.engine.query.bind.coercion import alike, bound_number
+from psoup.engine.query.bind.coercion import column_number
 from psoup.engine.query.bind.query_warnings import NEVER_TRUE, never_true_warnings
 from psoup.engine.query.bind.scope import Streams
-from psoup.engine.query.canonical import sql_condition, sql_constant, sql_expression, sql_head
+from psoup.engine.query.canonical import sql_condition, sql_expression, sql_head
 from psoup.engine.query.clause import BoundQuery, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
 from psoup.engine.query.text.parser import parse
@@ -34,13 +34,11 @@ from psoup.engine.query.text.syntax import (
     CompareSyntax,
     ExpressionSyntax,
     LogicalSyntax,
-    NumberSyntax,
 )
-from psoup.engine.query.values.expression import ColumnRef, CompareOp, Constant
-from psoup.engine.query.values.value_set import intersection, values_where
+from psoup.engine.query.values.expression import ColumnRef, CompareOp, Value
+from psoup.engine.query.values.value_set import values_where_all
 from psoup.engine.tuples.schema import StreamSchema
 
-_NOWHERE = Span(0, 0)
 _Compared = tuple[ExpressionSyntax, CompareOp, ExpressionSyntax]
 
 
@@ -93,24 +91,19 @@ class Template:
 
     def filled(self, numbers: Sequence[str]) -> BoundQuery | None:
         """Return the query of these numbers; None where one is not, or does not become, its column's type."""
-        constants: list[Constant] = []
+        values: list[Value] = []
         try:
             for number, kind in zip(numbers, self._kinds, strict=True):
-                constant = alike(bound_number(NumberSyntax(number, _NOWHERE)), _NOWHERE, kind)
-                if not isinstance(constant, Constant) or constant.type is not kind:
+                value = column_number(number, kind)
+                if value is None:
                     return None
-                constants.append(constant)
+                values.append(value)
         except Refused:
             return None
         query, clause = self._query, self._query.clause
-        where = " AND ".join(
-            [test.text + sql_constant(constants[test.hole]) for test in self._tests]
-        )
-        values = [constant.value for constant in constants if constant.value is not None]
+        where = " AND ".join([test.text + repr(values[test.hole]) for test in self._tests])
         factors = [
-            AttributeFactor(
-                column, intersection([values_where(op, values[hole]) for op, hole in sides])
-            )
+            AttributeFactor(column, values_where_all([(op, values[hole]) for op, hole in sides]))
             for column, sides in self._factors
         ]
         return BoundQuery(

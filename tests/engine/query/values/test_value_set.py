@@ -19,6 +19,7 @@ from psoup.engine.query.values.value_set import (
     values_among,
     values_between,
     values_where,
+    values_where_all,
 )
 from tests.reference_values import _compare
 
@@ -53,8 +54,10 @@ def sets_and_members(draw, kind):
             found = {v for v in universe if v >= low and (past is None or v < past)}
             return values_between(low, past), found
         case _:
-            op, constant = draw(st.sampled_from(list(CompareOp))), draw(constants)
-            return values_where(op, constant), {v for v in universe if _compare(op, v, constant)}
+            comparison = st.tuples(st.sampled_from(list(CompareOp)), constants)
+            asked = draw(st.lists(comparison, min_size=1, max_size=3))
+            found = values_where(*asked[0]) if len(asked) == 1 else values_where_all(asked)
+            return found, {v for v in universe if all(_compare(op, v, one) for op, one in asked)}
 
 
 @pytest.mark.parametrize("kind", UNIVERSES)
