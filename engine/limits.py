@@ -249,6 +249,8 @@ DIGESTED_TEXTS_MAX: Final = 16_384
 """Texts that groups are known by whose digests are remembered, some 200 bytes each."""
 DIGESTED_DICTIONARIES_MAX: Final = 16
 """Dictionaries of such texts, of some thousand each at most, all of whose digests are remembered in one array."""
+DIGESTED_CHARACTERS_MAX: Final = 262_144
+"""Characters of one such dictionary: it is held with its digests, which may be longer than its stream holds it."""
 CHUNK_GROUPS_MAX: Final = 1_000
 """Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
 

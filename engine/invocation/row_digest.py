@@ -15,7 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.limits import DIGESTED_DICTIONARIES_MAX, DIGESTED_TEXTS_MAX
+from psoup.engine.limits import (
+    DIGESTED_CHARACTERS_MAX,
+    DIGESTED_DICTIONARIES_MAX,
+    DIGESTED_TEXTS_MAX,
+)
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
@@ -87,13 +91,18 @@ class _DigestedDictionaries:
         self._recent: tuple[tuple[Sequence[str], NDArray[np.bytes_]], ...] = ()
 
     def digests(self, texts: Sequence[str]) -> NDArray[np.bytes_]:
-        """Return the digest of each text. A dictionary that has grown since is digested again."""
+        """Return the digest of each text. A dictionary that has grown since is digested again.
+
+        One of more than DIGESTED_CHARACTERS_MAX is digested each time: it would be held when its stream lets it go.
+        """
         for known, found in self._recent:
             if known is texts and len(found) == len(texts):
                 return found
         found = _written(b"".join(map(_of_text, texts)))
-        others = [pair for pair in self._recent if pair[0] is not texts]
-        self._recent = ((texts, found), *others[: DIGESTED_DICTIONARIES_MAX - 1])
+        recent = [pair for pair in self._recent if pair[0] is not texts]
+        if sum(map(len, texts)) <= DIGESTED_CHARACTERS_MAX:
+            recent.insert(0, (texts, found))
+        self._recent = tuple(recent[:DIGESTED_DICTIONARIES_MAX])
         return found
 
 

@@ -1,11 +1,13 @@
 """Digests of rows: of their values alone, written down for ever."""
 
 import hashlib
+import weakref
 
 import numpy as np
 import pytest
 
 from psoup.engine.invocation.row_digest import digests
+from psoup.engine.limits import DIGESTED_CHARACTERS_MAX
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
@@ -61,6 +63,23 @@ def test_digests_of_a_dictionary_that_grows_are_those_of_its_texts():
         digests([others]).tolist()
         == digests([column(ColumnType.STRING, [0, 1, 0], None, texts)]).tolist()
     )
+
+
+class Texts(list[str]):
+    """A dictionary that says when it is let go."""
+
+
+def test_digests_hold_no_dictionary_of_long_texts():
+    """Nor one whose texts were short and have become long: a stream that lets it go frees it."""
+    for begun in ([], ["a"]):
+        texts = Texts(begun)
+        if begun:
+            digests([column(ColumnType.STRING, [0], None, texts)])
+        texts.extend(["b" * DIGESTED_CHARACTERS_MAX, "c"])
+        digests([column(ColumnType.STRING, [0, 1], None, texts)])
+        held = weakref.ref(texts)
+        del texts
+        assert held() is None
 
 
 def test_digests_do_not_see_how_values_are_kept():
