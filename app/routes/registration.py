@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
+from psoup.app.http.request_keys import REPLAYED
 from psoup.app.routes.endpoint import Call, json_answer
 from psoup.app.wire.models.queries import (
     FILLING,
@@ -81,7 +82,8 @@ class Told:
     """What a registration is answered: 201 applied, 202 filling, 200 there was such a query under its name.
 
     `query_id` and `seq` are those of the query that stands. Where `reads`, `describe` reads the results: it
-    blocks, and raises NotFoundError where the query has been removed since.
+    blocks, and raises NotFoundError where the query has been removed since. `replayed`: by its idempotency key it was
+    registered before.
     """
 
     status: int
@@ -89,6 +91,7 @@ class Told:
     seq: Seq
     describe: Callable[[], Description]
     reads: bool = False
+    replayed: bool = False
 
 
 def prepare(
@@ -132,12 +135,15 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
         if standing_id is not None:
             same = replace(registration, query_id=standing_id)
             _note_repeated(call, same, seq)
-            return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
+            found = functools.partial(_found, call, same, seq)
+            return Told(202, query_id, seq, found, reads=True, replayed=submitted.replayed)
         description = registration.describe(seq=seq, state=FILLING, since_us=since_us)
         call.service.pending.note(PendingQuery(seq, registration.content, description))
         return Told(202, query_id, seq, lambda: description)
     if standing_id is not None:
-        return Told(200, query_id, seq, lambda: _used(call, query_id), reads=True)
+        status = 201 if submitted.replayed else 200
+        used = functools.partial(_used, call, query_id)
+        return Told(status, query_id, seq, used, reads=True, replayed=submitted.replayed)
     if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
         return Told(201, query_id, seq, lambda: _met(call, registration, submitted), reads=True)
     live = functools.partial(registration.describe, seq=seq, state=LIVE, since_us=since_us)
@@ -167,6 +173,8 @@ async def told_answer(call: Call, told: Told) -> Response:
     else:
         description = told.describe()
     headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
+    if told.replayed:
+        headers |= REPLAYED
     if "canonical" in description:
         headers["ETag"] = query_tag(description)
     return json_answer(description, status=told.status, headers=headers)

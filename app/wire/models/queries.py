@@ -144,6 +144,12 @@ class QueryBody(QueryDefinition):
     name: QueryName | None = None
 
 
+def body_digest(body: QueryBody) -> bytes:
+    """Return 32 bytes that are equal for registrations of equal members."""
+    members = orjson.dumps(body.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(members).digest()
+
+
 class QueryPatch(BaseModel):
     """The body of PATCH /v1/queries/{id}: what is left out stays as it is."""
 
