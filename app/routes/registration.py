@@ -26,6 +26,7 @@ from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.query.bind.predicates import has_own_names
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, QueryWarning
 from psoup.engine.query.parameters import NO_PARAMETERS, RegisteredText
@@ -105,6 +106,7 @@ def prepare(
     params = body.params or NO_PARAMETERS
     bound = queries.bind(body.sql, streams, params)
     read = {one.stream: streams[one.stream] for one in bound.clause.sources}
+    is_kept = bool(params) or has_own_names(body.sql, streams, params, bound.clause)
     content = Register(
         query_id=query_id,
         sql=bound.canonical,
@@ -113,7 +115,7 @@ def prepare(
         labels=body.labels or {},
         materialize=Materialize(body.materialize),
         declared={name: schema for name, (_, schema) in read.items()},
-        text=RegisteredText(body.sql, params) if params else None,
+        text=RegisteredText(body.sql, params) if is_kept else None,
         ttl_us=body.ttl,
     )
     warnings = written_warnings(body.sql, streams, bound, params)

@@ -155,9 +155,9 @@ def definition(materialize: Materialize, sql: str) -> str:
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
-    `sql` is the canonical text, window included; `text` is the one registered, where it has parameters. `declared`
-    has those declarations by name, and `key` is, as in `Rows`. `ttl_us` is how long it stands without being used;
-    None = for ever.
+    `sql` is the canonical text, window included; `text` is the one registered, where it has parameters or names of its
+    own for streams that it joins. `declared` has those declarations by name, and `key` is, as in `Rows`. `ttl_us` is
+    how long it stands without being used; None = for ever.
     """
 
     query_id: QueryId
