@@ -97,7 +97,7 @@ def test_a_new_users_whole_way(desk, size):
     ("size", "scheme"), [(PHONE, "dark"), (DESK, "light")], ids=["phone-dark", "desk-light"]
 )
 def test_every_page_is_usable_by_keyboard_and_screen_reader(desk, size, scheme):
-    """axe-core finds nothing on any view, in either colours; nothing has to be moved sideways or pointed at to be read."""
+    """axe-core finds nothing on any view, in either colours; nothing is wider than the window, or needs a pointer."""
     stream = f"seen_{scheme}"
     desk.declare(stream, ("ts", "timestamp"), ("room", "string"), ("noise", "float64"))
     rows = [
