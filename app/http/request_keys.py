@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from psoup.app.errors import IdempotencyKeyError
 from psoup.engine import limits
+from psoup.engine.log.operation import RequestKey
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 REPLAYED: Final[Mapping[str, str]] = {"Idempotency-Replayed": "?1"}
@@ -26,12 +27,8 @@ _TEXT: Final = re.compile(r'"([^"\\]*)"|([^"]*)')
 """A String of structured fields (RFC 9651) without escapes, or the same without its quotes."""
 
 
-def request_key(headers: Iterable[tuple[bytes, bytes]], *scope: str | int | None) -> str | None:
-    """Return the name of a request with this key in its scope; None = it has no key.
-
-    Args:
-        headers: all of the request.
-        scope: what else the key belongs to: who sends it, and what for.
+def key_in(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return the key of a request with these headers; None = it has none.
 
     Raises:
         IdempotencyKeyError: it came several times, is empty, too long or not printable.
@@ -46,7 +43,19 @@ def request_key(headers: Iterable[tuple[bytes, bytes]], *scope: str | int | None
             f"{IDEMPOTENCY_KEY} has 1 to {limits.REQUEST_KEY_BYTES_MAX} printable characters, with or without quotes"
             " around them, and is sent once."
         )
-    return "\0".join([*("" if one is None else str(one) for one in scope), key])
+    return key
+
+
+def request_key(key: str, digest: bytes, *, of: str, sender: str | None) -> RequestKey:
+    """Return a key as the log has it.
+
+    Args:
+        key: as the client has written it.
+        digest: of what was sent with it.
+        of: what the request is for, within which the key counts.
+        sender: the service's key that the client has, if it has one.
+    """
+    return RequestKey("\0".join((of, sender or "", key)), digest)
 
 
 def refuse_key(headers: Iterable[tuple[bytes, bytes]]) -> None:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ, REGISTER
-from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, request_key
+from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, key_in, request_key
 from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
@@ -43,7 +43,7 @@ from psoup.app.wire.parameters import LIMIT, PAGE
 from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits
 from psoup.engine.errors import NotFoundError
-from psoup.engine.log.operation import QueryId, Remove, RequestKey
+from psoup.engine.log.operation import QueryId, Remove
 from psoup.engine.results.delta import QueryRecord
 
 
@@ -57,8 +57,10 @@ async def post_query(call: Call) -> Response:
     service = call.service
     latest = time.monotonic() + service.settings.register_deadline_s
     query_id = new_handle(call.context.handle_bits)
-    name = request_key(call.request.scope["headers"], "query", call.caller.key_id)
-    key = None if name is None else RequestKey(name, body_digest(body))
+    given, key = key_in(call.request.scope["headers"]), None
+    if given is not None:
+        sender = call.caller.key_id
+        key = request_key(given, body_digest(body), of="queries", sender=sender)
 
     async def attempt() -> Told:
         registration = await service.parsing.run(

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from psoup.app.backend.submission import Submitted
 from psoup.app.errors import TxnHeadersError
 from psoup.app.http.keys import INGEST
-from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, REPLAYED, request_key
+from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, REPLAYED, key_in, request_key
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
 from psoup.app.wire.models.warnings import FewWarnings
@@ -19,7 +19,7 @@ from psoup.app.wire.producers import APP_FORM, is_app_name
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, NotFoundError
-from psoup.engine.log.operation import RequestKey, Rows, Txn
+from psoup.engine.log.operation import Rows, Txn
 from psoup.engine.tuples.schema import ClockKind
 
 TXN_APP: Final = "Psoup-Txn-App"
@@ -47,21 +47,29 @@ async def post_rows(call: Call) -> Response:
     """Store a batch: 200 when every later invocation shows it, 202 when it is only committed yet."""
     lines = call.request.headers.getlist
     app_version = txn_headers(lines(TXN_APP), lines(TXN_VERSION))
-    is_named = request_key(call.request.scope["headers"]) is not None
-    if is_named and app_version is not None:
+    key = key_in(call.request.scope["headers"])
+    if key is not None and app_version is not None:
         raise TxnHeadersError(
             "A batch has a producer's version or an idempotency key: each of them says by itself that it counts once."
         )
-    received = ReceivedRows(call, digested=is_named or app_version is not None)
+    received = ReceivedRows(call, digested=key is not None or app_version is not None)
     await received.receive()  # 404 before the body is read
 
     async def store(checked: CheckedRows) -> tuple[Submitted, CheckedRows]:
         stream_id, schema = checked.declaration.stream_id, checked.declaration.schema
         txn = None if app_version is None else Txn(*app_version, checked.digest)
-        name = request_key(call.request.scope["headers"], "rows", stream_id, call.caller.key_id)
-        key = None if name is None else RequestKey(name, checked.digest)
+        request = None
+        if key is not None:
+            sender = call.caller.key_id
+            request = request_key(key, checked.digest, of=f"rows {stream_id}", sender=sender)
         content = Rows(
-            stream_id, schema.name, checked.rows, checked.body, txn, declared=schema, key=key
+            stream_id,
+            schema.name,
+            checked.rows,
+            checked.body,
+            txn,
+            declared=schema,
+            key=request,
         )
         submitted = await call.service.submission.submit(content, deadline_s=received.left_s)
         return submitted, checked
