@@ -55,10 +55,29 @@ class FramingError(EngineError):
     code = "framing"
 
 
+class UnknownMethodError(EngineError):
+    """A request whose method is none that this service knows: the connection is closed after the answer."""
+
+    code = "unknown-method"
+
+    def __init__(self) -> None:
+        """Say which there are; the method itself is the client's and is not shown."""
+        super().__init__(
+            "The service knows no such method: GET, HEAD, POST, PUT, PATCH, DELETE, QUERY and OPTIONS are what its paths"
+            " take, each in capitals."
+        )
+
+
 class TxnHeadersError(EngineError):
     """The two headers of a producer's batch came singly or malformed."""
 
     code = "txn-headers"
+
+
+class IdempotencyKeyError(EngineError):
+    """An idempotency key came several times or malformed, or with a request that takes none."""
+
+    code = "idempotency-key"
 
 
 class UnauthenticatedError(EngineError):

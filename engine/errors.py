@@ -185,6 +185,12 @@ class TxnContentDiffersError(EngineError):
     code = "txn-content-differs"
 
 
+class RequestKeyReusedError(EngineError):
+    """A client sent another request under an idempotency key it had used; extra `seq` of the first."""
+
+    code = "idempotency-key-reused"
+
+
 class StageMissingError(EngineError):
     """A commit names parts that are not staged, or whose stream was declared anew since; extra `stages`: their ids."""
 

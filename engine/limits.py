@@ -107,6 +107,12 @@ APP_DIGESTS_KEPT: Final = 64
 """Versions per producer whose content can still be compared."""
 APPS_COUNT_MAX: Final = 1_000
 """Producers per stream: their last versions are kept as long as it; of those without a row, until others come."""
+REQUEST_KEY_BYTES_MAX: Final = 200
+"""Of an idempotency key, as it is sent: a UUID has 36."""
+REQUEST_KEY_LIFE_S: Final = 86_400
+"""So long a request with an idempotency key may be repeated: whoever was away for a day asks what became of it."""
+REQUEST_KEYS_MAX: Final = 65_536
+"""Idempotency keys remembered; the earliest give way. Each takes some 250 bytes of the store's memory."""
 STAGE_LIFE_S: Final = 3_600
 """A staged part that is not committed by then is gone: its producer has failed, or has sent it again since."""
 STAGED_BYTES_MAX: Final = GIB

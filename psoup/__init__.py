@@ -10,9 +10,7 @@ Everything else is imported from here too (`psoup.engine...`). The rooms lie bes
 so that no package of psoup's takes a name as common as `app` from whoever installs it.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Final
-
+TYPE_CHECKING = False  # that of typing would be loaded here: to be interrupted there is a traceback of a command
 if TYPE_CHECKING:
     from psoup.client.aio import AsyncDatabase, AsyncMirror, AsyncQuery, AsyncStream, aconnect
     from psoup.client.answers import Series
@@ -64,7 +62,7 @@ __all__ = [
     "open_mirror",
 ]
 
-_MODULES: Final = {
+_MODULES = {
     "aio": ("AsyncDatabase", "AsyncMirror", "AsyncQuery", "AsyncStream", "aconnect"),
     "answers": ("Series",),
     "appending": ("Receipt",),
@@ -81,13 +79,15 @@ _MODULES: Final = {
     "streams": ("Matches", "Stream"),
 }
 """Where in `psoup.client` each name is."""
-_PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Load the module of a name, the first time that it is used."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib  # noqa: PLC0415 (as above)
+
     found: object = getattr(importlib.import_module(f"psoup.client.{_PLACES[name]}"), name)
     globals()[name] = found
     return found

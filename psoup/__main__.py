@@ -1,39 +1,47 @@
-"""The `psoup` of the installation, and `python -m psoup`. It ends quietly where Ctrl-C comes while it is loaded."""
+"""The `psoup` of the installation, and `python -m psoup`. It ends quietly where Ctrl-C comes while it is loaded.
+
+An interrupt that comes before `main` begins is Python's affair, and a traceback: so this module imports nothing that is
+not there already, and the package imports nothing either.
+"""
 
 import os
-import signal
 import sys
 
 INTERRUPTED = 130
 """`psoup.app.cli.common.ExitCode.INTERRUPTED`, which takes loading."""
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
     """Run the command line and end the process."""
-    _open_closed_files()
     try:
-        _load_orjson()
-        from psoup.app.cli.application import main as run  # noqa: PLC0415 (the slow part of a start)
-
-        run()
+        _open_closed_files()
+        _run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     finally:
-        for number in _ENDING:
-            signal.signal(number, signal.SIG_IGN)  # nothing is left to interrupt
         # Python remembers an interrupt that struck code made from text (a dataclass is), even where it was handled, and
         # would end the process by a signal instead of its exit code. Other code made from text lets it forget.
         exec("")  # noqa: S102
 
 
-def _load_orjson() -> None:
-    """Load orjson while signals wait: an interrupt while it starts ends the process by a segmentation fault."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+def _run() -> None:
+    """Load the command line and run it; afterwards nothing is left to interrupt."""
+    import signal  # noqa: PLC0415 (a part of the start)
+
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
-        import orjson  # noqa: F401, PLC0415 (for those that import it later)
+        # orjson is loaded while signals wait: an interrupt while it starts ends the process by a segmentation fault.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ending)
+        try:
+            import orjson  # noqa: F401, PLC0415 (for those that import it later)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        from psoup.app.cli.application import main as run  # noqa: PLC0415 (the slow part of a start)
+
+        run()
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in ending:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _open_closed_files() -> None:

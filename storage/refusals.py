@@ -15,6 +15,7 @@ from psoup.engine.errors import (
     NotFoundError,
     OverloadedError,
     QuotaExceededError,
+    RequestKeyReusedError,
     StageMissingError,
     StaleDeclarationError,
     StreamDiffersError,
@@ -70,6 +71,15 @@ def txn_content_differs(seq: int) -> TxnContentDiffersError:
     return TxnContentDiffersError(
         "This version is committed with other rows. A producer repeats a version only with the"
         " same rows.",
+        seq=seq,
+    )
+
+
+def request_key_reused(seq: int) -> RequestKeyReusedError:
+    """Return the refusal of another request under an idempotency key."""
+    return RequestKeyReusedError(
+        "This idempotency key was sent with another request. Give each request a key of its own, and repeat a key only"
+        " with the same body.",
         seq=seq,
     )
 

@@ -35,7 +35,10 @@ from psoup.engine.tuples.batch import Seq
 Result = TypeVar("Result")
 RETRY_AFTER_S: Final = 1
 """An append takes milliseconds, the largest on a slow disk a second or two."""
-SENT_AGAIN: Final = "Repeat the same request: with a producer's headers it is stored once, without them it may be stored twice."
+SENT_AGAIN: Final = (
+    "Repeat the same request: with an idempotency key or a producer's headers it is stored once, without them it may"
+    " be stored twice."
+)
 STAGED_AGAIN: Final = (
     "Stage the part again: one that no commit names is forgotten when its time is over."
 )
@@ -58,6 +61,8 @@ class Submitted:
     query_id: QueryId | None = None
     rows: int = 0
     """Tuples that a commit has stored."""
+    replayed: bool = False
+    """It is a duplicate by the key of its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,4 +395,5 @@ def _submitted(appended: Appended, shown_at: Seq, *, applied: bool) -> Submitted
         appended.duplicate,
         appended.query_id,
         appended.rows,
+        appended.replayed,
     )

@@ -11,7 +11,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 class ParsingProtocol(HttpToolsProtocol):
     """uvicorn's protocol; its parser, a kilobyte with its callbacks, can be released between two requests."""
 
-    __slots__ = ()
+    __slots__ = ("fed",)
+    fed: bytes
+    """The bytes that the parser is given just now."""
 
     def release_parser(self) -> None:
         """Release the parser, which must have no part of a request that is still to be parsed."""
@@ -23,4 +25,6 @@ class ParsingProtocol(HttpToolsProtocol):
         if parser is None:
             self.parser = HttpRequestParser(self)
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.fed = data
         super().data_received(data)
+        self.fed = b""

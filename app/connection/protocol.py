@@ -10,6 +10,7 @@ for a while. The parts are beside this module.
 # (typing has override from Python 3.12 on)
 
 import asyncio
+import sys
 from typing import Any
 
 from uvicorn.protocols.utils import get_remote_addr
@@ -21,7 +22,7 @@ from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_refusal
 from psoup.app.connection.lingering import LINGER_S, LingeringTransport
 from psoup.app.connection.parsing import ParsingProtocol
-from psoup.app.connection.refusals import heard_of, refusal
+from psoup.app.connection.refusals import heard_of, refusal, unparsable
 from psoup.app.connection.signals import Signal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
@@ -315,8 +316,8 @@ class BoundedProtocol(ParsingProtocol):
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP; `msg` is uvicorn's and is not shown."""
-        refusal: EngineError = FramingError("The request is not well-formed HTTP/1.1.")
+        """Answer what the parser takes for no HTTP, amid its error; `msg` is uvicorn's and is not shown."""
+        refusal = unparsable(sys.exc_info()[1], self.fed)
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
             refusal = head_refusal(self.url)
         self.refuse(refusal)

@@ -1,13 +1,19 @@
 """Refusals that a connection writes itself, before the application: problem bodies as of any other error."""
 
-from typing import Any, Protocol
+import re
+from typing import Any, Final, Protocol
 
+from httptools import HttpParserInvalidMethodError
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from psoup.app.errors import FramingError, UnknownMethodError
 from psoup.app.http.edge import Headers
 from psoup.app.http.problems import problem_response
 from psoup.app.http.request_log import Heard
 from psoup.engine.errors import EngineError
+
+_REQUEST_LINE: Final = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+ [^ \r\n]+ HTTP/1\.[01]\r?\n")
+"""Of any method (RFC 9112, 3)."""
 
 
 class Parser(Protocol):
@@ -43,6 +49,16 @@ def refusal(
     head += [b"request-id: ", request_id.encode(), b"\r\nx-content-type-options: nosniff\r\n"]
     head.append(b"connection: close\r\n\r\n" if closes else b"\r\n")
     return b"".join(head) + (bytes(response.body) if with_body else b"")
+
+
+def unparsable(error: BaseException | None, fed: bytes) -> EngineError:
+    """Return why a request is refused that the parser does not take, with `error`, as it was given `fed`.
+
+    A method that the parser does not know is told from what is no HTTP where the whole line came in one piece.
+    """
+    if isinstance(error, HttpParserInvalidMethodError) and _REQUEST_LINE.match(fed):
+        return UnknownMethodError()
+    return FramingError("The request is not well-formed HTTP/1.1.")
 
 
 def heard_of(

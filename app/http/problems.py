@@ -7,6 +7,7 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import orjson
 import structlog
@@ -57,6 +58,32 @@ class ProblemType:
         return self.again or self.retry_after_s is not None
 
 
+COMMON_PROBLEMS: Final = (
+    "foreign-host",
+    "unknown-field",
+    "url-too-long",
+    "headers-too-large",
+    "internal",
+)
+GUARDED_PROBLEMS: Final = (
+    "unauthenticated",
+    "scope-missing",
+    "rate-limited",
+    "overloaded",
+    "store-unavailable",
+    "recovering",
+    "integrity",
+    "store-unsuitable",
+)
+BODY_PROBLEMS: Final = (
+    "bad-body",
+    "body-too-large",
+    "unsupported-media",
+    "request-timeout",
+    "framing",
+)
+CHANGE_PROBLEMS: Final = ("commit-unknown", "store-full", "stale-declaration")
+"""Codes that endpoints answer: all, those that ask who calls, those that take a body, those that change something."""
 PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "bad-body": ProblemType(400, "The body is not what its media type says"),
     "unknown-field": ProblemType(400, "The request has a member that does not exist"),
@@ -64,6 +91,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "txn-headers": ProblemType(
         400, "The headers of a producer's batch are incomplete or malformed"
     ),
+    "idempotency-key": ProblemType(400, "The idempotency key is malformed, or not taken here"),
     "bad-page": ProblemType(400, "The page token is not one of this answer's"),
     "unauthenticated": ProblemType(401, "A key is needed"),
     "scope-missing": ProblemType(403, "The key does not allow this"),
@@ -97,6 +125,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "unsupported-media": ProblemType(415, "The body's media type or encoding is not taken here"),
     "foreign-host": ProblemType(421, "The Host is not one of this service's"),
     "invalid-field": ProblemType(422, "A member has a wrong type or value"),
+    "idempotency-key-reused": ProblemType(422, "The idempotency key was used for another request"),
     "incompatible-change": ProblemType(422, "A stream that holds rows cannot become so"),
     "rows-rejected": ProblemType(422, "Rows do not fit their stream; nothing is stored"),
     "sql-syntax": ProblemType(422, "The query does not parse"),
@@ -115,6 +144,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "quota-exceeded": ProblemType(429, "Over a number or a size", retry_after_s=10),
     "headers-too-large": ProblemType(431, "The headers are over a limit", closes=True),
     "internal": ProblemType(500, "A bug of psoup", again=True),
+    "unknown-method": ProblemType(501, "The service does not know the method", closes=True),
     "overloaded": ProblemType(503, "All the work psoup holds is taken", retry_after_s=1),
     "not-yet-visible": ProblemType(
         503, "The position asked for is not applied yet", retry_after_s=1

@@ -83,8 +83,8 @@ class NameTakenProblem(Problem):
     id: str = Field(description="Its handle.")
 
 
-class TxnProblem(Problem):
-    """The version was used for other content."""
+class UsedProblem(Problem):
+    """The version, or the idempotency key, was used for something else."""
 
     seq: int = Field(description="Position of what was sent first.")
 
@@ -261,7 +261,8 @@ _BY_CODE: Final[Mapping[str, type[Problem]]] = {
     "stream-differs": StreamDiffersProblem,
     "has-queries": HasQueriesProblem,
     "name-taken": NameTakenProblem,
-    "txn-content-differs": TxnProblem,
+    "txn-content-differs": UsedProblem,
+    "idempotency-key-reused": UsedProblem,
     "stage-missing": StageMissingProblem,
     "gen-differs": GenDiffersProblem,
     "query-suspended": SuspendedProblem,

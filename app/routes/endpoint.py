@@ -26,6 +26,13 @@ from psoup.app.http.front import Front
 from psoup.app.http.kept_answers import KEY_BYTES_MAX, KeptAnswers, Same
 from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
+from psoup.app.http.problems import (
+    BODY_PROBLEMS,
+    CHANGE_PROBLEMS,
+    COMMON_PROBLEMS,
+    GUARDED_PROBLEMS,
+)
+from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, refuse_key
 from psoup.app.http.request_log import KEY_ID
 from psoup.app.http.sending import sending_of
 from psoup.app.operate.meters.registry import ROUTE, Meters
@@ -64,33 +71,8 @@ _OF_POSITION: Final = frozenset(
 _REPRESENTATION: Final = frozenset({b"accept", b"accept-encoding", b"if-none-match"})
 """Headers that an answer depends on beside its URL."""
 
-COMMON_PROBLEMS: Final = (
-    "foreign-host",
-    "unknown-field",
-    "url-too-long",
-    "headers-too-large",
-    "internal",
-)
-GUARDED_PROBLEMS: Final = (
-    "unauthenticated",
-    "scope-missing",
-    "rate-limited",
-    "overloaded",
-    "store-unavailable",
-    "recovering",
-    "integrity",
-    "store-unsuitable",
-)
-BODY_PROBLEMS: Final = (
-    "bad-body",
-    "body-too-large",
-    "unsupported-media",
-    "request-timeout",
-    "framing",
-)
 QUERY: Final = "QUERY"
 """A method that is safe to repeat, and has a body (RFC 10008)."""
-CHANGE_PROBLEMS: Final = ("commit-unknown", "store-full", "stale-declaration")
 
 
 @dataclass(slots=True)
@@ -280,6 +262,11 @@ class Endpoint:
     live: bool = True
     from_memory: bool = False
 
+    @property
+    def takes_no_key(self) -> bool:
+        """Return whether a request sent twice would count twice, whatever idempotency key it had."""
+        return self.changes and self.method == "POST" and IDEMPOTENCY_HEADER not in self.headers
+
     def codes(self) -> tuple[str, ...]:
         """Return every problem code this endpoint can answer."""
         found = [*COMMON_PROBLEMS, *self.problems]
@@ -287,6 +274,8 @@ class Endpoint:
         found += GUARDED_PROBLEMS if self.scope is not None else ()
         found += BODY_PROBLEMS if self.body is not None else ()
         found += CHANGE_PROBLEMS if self.changes else ()
+        found += ("idempotency-key",) if self.changes and self.method == "POST" else ()
+        found += ("idempotency-key-reused",) if IDEMPOTENCY_HEADER in self.headers else ()
         found += ("invalid-field",) if self.parameters or self.body else ()
         return tuple(dict.fromkeys(found))
 
@@ -359,7 +348,8 @@ def admit(
     """Return who sends a request that is taken on, decided before its body is read.
 
     Raises:
-        EngineError: no key, no scope, over a rate, no room for a change, or the service is not live.
+        EngineError: no key, no scope, over a rate, no room for a change, an idempotency key that is not taken, or the
+            service is not live.
     """
     if endpoint.scope is None:
         return _NOBODY
@@ -377,6 +367,8 @@ def admit(
         service.gate(from_memory=endpoint.from_memory)
     if endpoint.changes:
         service.submission.admit()
+    if endpoint.takes_no_key:
+        refuse_key(request.scope["headers"])
     return caller
 
 

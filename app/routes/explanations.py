@@ -68,19 +68,28 @@ def _of_given(call: Call, query_id: QueryId, body: ExplainBody) -> dict[str, obj
     """Return the explanation of rows that are given. Blocks: runs in a pool."""
     service = call.service
     snapshot = service.results.snapshot(query_id)
-    rows = rows_by_place(body, service.invocations.reading(snapshot).clause.sources)
+    cache = service.invocations
+    clause, written = cache.reading(snapshot).clause, cache.written_predicates(snapshot)
+    rows = rows_by_place(body, written.sources, clause.sources)
     given = {place: _batch(call, snapshot, place, row) for place, row in rows.items()}
-    return describe_explained(explain_given(snapshot, given, cache=service.invocations))
+    return describe_explained(explain_given(snapshot, given, cache=cache))
 
 
-def rows_by_place(body: ExplainBody, sources: Sequence[Source]) -> Mapping[int, Mapping[str, Any]]:
+def rows_by_place(
+    body: ExplainBody, sources: Sequence[Source], canonical: Sequence[Source]
+) -> Mapping[int, Mapping[str, Any]]:
     """Return the rows of a body by their places in FROM.
+
+    Args:
+        body: it gives rows by alias.
+        sources: those of FROM, as the query's author calls them.
+        canonical: the same under the aliases of `canonical`, which are taken where they are none of the author's.
 
     Raises:
         InvalidFieldError: there is none, `row` beside `rows`, `row` of a join, or an alias that FROM does not have.
     """
-    places = {source.alias: place for place, source in enumerate(sources)}
-    named = ", ".join(places)
+    named = ", ".join([source.alias for source in sources])
+    places = {one.alias: place for of in (canonical, sources) for place, one in enumerate(of)}
     if body.row is not None and body.rows is None:
         if len(sources) == 1:
             return {0: body.row}

@@ -3,12 +3,14 @@
 import functools
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ, REGISTER
+from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, key_in, request_key
 from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
@@ -29,7 +31,14 @@ from psoup.app.routes.selected_queries import selected, selected_pending
 from psoup.app.routes.streams import removed
 from psoup.app.routes.validation import standing_plan
 from psoup.app.wire.control import nearest
-from psoup.app.wire.models.queries import QueryAnswer, QueryBody, QueryList, new_handle, query_tag
+from psoup.app.wire.models.queries import (
+    QueryAnswer,
+    QueryBody,
+    QueryList,
+    body_digest,
+    new_handle,
+    query_tag,
+)
 from psoup.app.wire.parameters import LIMIT, PAGE
 from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine import limits
@@ -41,19 +50,24 @@ from psoup.engine.results.delta import QueryRecord
 async def post_query(call: Call) -> Response:
     """Register a query: 201 when old data are applied, 202 before, 200 where its name stands for it.
 
-    A name that stands for a query still being filled is answered 202 with that query's description.
+    A name that stands for a query still being filled is answered 202 with that query's description. An idempotency key
+    that was sent before is answered as then, or `not-found` where the query has been removed since.
     """
     body: QueryBody = await call.model(QueryBody, bytes_max=limits.BODY_REGISTER_BYTES_MAX)
     service = call.service
     latest = time.monotonic() + service.settings.register_deadline_s
     query_id = new_handle(call.context.handle_bits)
+    given, key = key_in(call.request.scope["headers"]), None
+    if given is not None:
+        sender = call.caller.key_id
+        key = request_key(given, body_digest(body), of="queries", sender=sender)
 
     async def attempt() -> Told:
         registration = await service.parsing.run(
             functools.partial(_prepare, call, body, query_id), deadline_s=latest - time.monotonic()
         )
         submitted = await service.submission.submit(
-            registration.content, deadline_s=latest - time.monotonic()
+            replace(registration.content, key=key), deadline_s=latest - time.monotonic()
         )
         return tell(call, registration, submitted)
 
@@ -165,6 +179,7 @@ _REGISTERED: Final = Shown(
         "Location": "Where the query is.",
         "ETag": "Tag of the query, for If-Match.",
         "Psoup-Seq": "Position of the registration.",
+        "Idempotency-Replayed": "`?1` where the key was sent before: nothing was registered now.",
     },
 )
 ENDPOINTS: Final[Sequence[Endpoint]] = (
@@ -177,6 +192,7 @@ ENDPOINTS: Final[Sequence[Endpoint]] = (
         {200: _REGISTERED, 201: _REGISTERED, 202: _REGISTERED},
         REGISTER,
         body=json_body(QueryBody),
+        headers=(IDEMPOTENCY_HEADER,),
         problems=(*SQL_PROBLEMS, "name-taken", "quota-exceeded", "not-found"),
         rate="register",
         changes=True,

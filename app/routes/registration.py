@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.backend.submission import Submitted
+from psoup.app.http.request_keys import REPLAYED
 from psoup.app.routes.endpoint import Call, json_answer
 from psoup.app.wire.models.queries import (
     FILLING,
@@ -25,6 +26,7 @@ from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.bound_queries import BoundQueries
+from psoup.engine.query.bind.predicates import has_own_names
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, QueryWarning
 from psoup.engine.query.parameters import NO_PARAMETERS, RegisteredText
@@ -81,7 +83,8 @@ class Told:
     """What a registration is answered: 201 applied, 202 filling, 200 there was such a query under its name.
 
     `query_id` and `seq` are those of the query that stands. Where `reads`, `describe` reads the results: it
-    blocks, and raises NotFoundError where the query has been removed since.
+    blocks, and raises NotFoundError where the query has been removed since. `replayed`: by its idempotency key it was
+    registered before.
     """
 
     status: int
@@ -89,6 +92,7 @@ class Told:
     seq: Seq
     describe: Callable[[], Description]
     reads: bool = False
+    replayed: bool = False
 
 
 def prepare(
@@ -102,6 +106,7 @@ def prepare(
     params = body.params or NO_PARAMETERS
     bound = queries.bind(body.sql, streams, params)
     read = {one.stream: streams[one.stream] for one in bound.clause.sources}
+    is_kept = bool(params) or has_own_names(body.sql, streams, params, bound.clause)
     content = Register(
         query_id=query_id,
         sql=bound.canonical,
@@ -110,7 +115,7 @@ def prepare(
         labels=body.labels or {},
         materialize=Materialize(body.materialize),
         declared={name: schema for name, (_, schema) in read.items()},
-        text=RegisteredText(body.sql, params) if params else None,
+        text=RegisteredText(body.sql, params) if is_kept else None,
         ttl_us=body.ttl,
     )
     warnings = written_warnings(body.sql, streams, bound, params)
@@ -132,12 +137,15 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
         if standing_id is not None:
             same = replace(registration, query_id=standing_id)
             _note_repeated(call, same, seq)
-            return Told(202, query_id, seq, lambda: _found(call, same, seq), reads=True)
+            found = functools.partial(_found, call, same, seq)
+            return Told(202, query_id, seq, found, reads=True, replayed=submitted.replayed)
         description = registration.describe(seq=seq, state=FILLING, since_us=since_us)
         call.service.pending.note(PendingQuery(seq, registration.content, description))
         return Told(202, query_id, seq, lambda: description)
     if standing_id is not None:
-        return Told(200, query_id, seq, lambda: _used(call, query_id), reads=True)
+        status = 201 if submitted.replayed else 200
+        used = functools.partial(_used, call, query_id)
+        return Told(status, query_id, seq, used, reads=True, replayed=submitted.replayed)
     if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
         return Told(201, query_id, seq, lambda: _met(call, registration, submitted), reads=True)
     live = functools.partial(registration.describe, seq=seq, state=LIVE, since_us=since_us)
@@ -167,6 +175,8 @@ async def told_answer(call: Call, told: Told) -> Response:
     else:
         description = told.describe()
     headers = {"Location": f"/v1/queries/{told.query_id}", "Psoup-Seq": str(told.seq)}
+    if told.replayed:
+        headers |= REPLAYED
     if "canonical" in description:
         headers["ETag"] = query_tag(description)
     return json_answer(description, status=told.status, headers=headers)

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from psoup.app.backend.submission import Submitted
 from psoup.app.errors import TxnHeadersError
 from psoup.app.http.keys import INGEST
+from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, REPLAYED, key_in, request_key
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
 from psoup.app.wire.models.warnings import FewWarnings
@@ -30,7 +31,9 @@ class IngestAnswer(BaseModel):
     """What became of a batch. With `duplicate`, nothing was stored now and `seq` shows what was stored then."""
 
     stream: str = Field(description="Its name.")
-    accepted: int = Field(description="Rows that are stored now.")
+    accepted: int = Field(
+        description="Rows that are stored now, or were by the request that this one repeats."
+    )
     duplicate: bool = Field(description="The version was stored before.")
     seq: int = Field(
         description="Position of the batch; for a duplicate that of then, or a later one where that is no"
@@ -44,28 +47,47 @@ async def post_rows(call: Call) -> Response:
     """Store a batch: 200 when every later invocation shows it, 202 when it is only committed yet."""
     lines = call.request.headers.getlist
     app_version = txn_headers(lines(TXN_APP), lines(TXN_VERSION))
-    received = ReceivedRows(call, digested=app_version is not None)
+    key = key_in(call.request.scope["headers"])
+    if key is not None and app_version is not None:
+        raise TxnHeadersError(
+            "A batch has a producer's version or an idempotency key: each of them says by itself that it counts once."
+        )
+    received = ReceivedRows(call, digested=key is not None or app_version is not None)
     await received.receive()  # 404 before the body is read
 
     async def store(checked: CheckedRows) -> tuple[Submitted, CheckedRows]:
         stream_id, schema = checked.declaration.stream_id, checked.declaration.schema
         txn = None if app_version is None else Txn(*app_version, checked.digest)
-        content = Rows(stream_id, schema.name, checked.rows, checked.body, txn, declared=schema)
+        request = None
+        if key is not None:
+            sender = call.caller.key_id
+            request = request_key(key, checked.digest, of=f"rows {stream_id}", sender=sender)
+        content = Rows(
+            stream_id,
+            schema.name,
+            checked.rows,
+            checked.body,
+            txn,
+            declared=schema,
+            key=request,
+        )
         submitted = await call.service.submission.submit(content, deadline_s=received.left_s)
         return submitted, checked
 
     submitted, checked = await received.stored(store)
-    accepted = 0 if submitted.duplicate else checked.rows
-    call.context.meters.accepted(accepted)
+    call.context.meters.accepted(0 if submitted.duplicate else checked.rows)
+    is_duplicate = submitted.duplicate and not submitted.replayed
     answer = {
         "stream": received.name,
-        "accepted": accepted,
-        "duplicate": submitted.duplicate,
+        "accepted": 0 if is_duplicate else checked.rows,
+        "duplicate": is_duplicate,
         "seq": submitted.seq,
         "now": await _now(call, received.name, submitted),
         **({"warnings": checked.warnings} if checked.warnings else {}),
     }
     headers = {"Server-Timing": received.timing("commit"), "Psoup-Seq": str(submitted.seq)}
+    if submitted.replayed:
+        headers |= REPLAYED
     return json_answer(answer, status=200 if submitted.applied else 202, headers=headers)
 
 
@@ -133,11 +155,15 @@ _HEADERS: Final = (
         "description": "The batch's version: at or below the last committed one it is a duplicate.",
         "schema": {"type": "integer", "minimum": 0, "maximum": limits.APP_VERSION_MAX},
     },
+    IDEMPOTENCY_HEADER,
 )
 _STORED: Final = Shown(
     "Stored, or a duplicate.",
     IngestAnswer,
-    headers={"Psoup-Seq": "Position that shows the batch, as `seq`."},
+    headers={
+        "Psoup-Seq": "Position that shows the batch, as `seq`.",
+        "Idempotency-Replayed": "`?1` where the key was sent before: nothing was stored now.",
+    },
 )
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(

@@ -82,6 +82,7 @@ function make(host: HTMLElement, lines: Lines): uPlot {
         { ...axis, font, space: 76, values: TIMES },
         { ...axis, font, size: 58, ...(isWhole(lines) ? { incrs: WHOLE } : {}) },
       ],
+      hooks: { setLegend: [showNewest] },
       series: [
         { label: "at", value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" },
         ...lines.names.map((label, index) => ({
@@ -96,6 +97,12 @@ function make(host: HTMLElement, lines: Lines): uPlot {
     data(lines),
     host,
   );
+}
+
+/** Where nothing is pointed at, as never with a finger, the legend tells the newest values. */
+function showNewest(plot: uPlot): void {
+  const last = plot.data[0].length - 1;
+  if ((plot.cursor.left ?? -1) < 0 && last >= 0) plot.setLegend({ idx: last }, false);
 }
 
 function isWhole({ ys }: Lines): boolean {

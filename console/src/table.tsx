@@ -119,7 +119,7 @@ export function AnswerTable({ columns }: { columns: readonly Column[] }) {
             {columns.map((column) => (
               <Heading key={column.name} column={column} />
             ))}
-            {leaves.value && <Heading column={{ name: "_x", type: "timestamp" }} label="leaves in" />}
+            {leaves.value && <Heading column={{ name: "_x", type: "timestamp" }} label="leaves in" kind="leaves" />}
             <td />
           </tr>
         </thead>
@@ -144,12 +144,12 @@ function Gap({ rows, across }: { rows: number; across: number }) {
   );
 }
 
-function Heading({ column, label = column.name }: { column: Column; label?: string }) {
+function Heading({ column, label = column.name, kind = "" }: { column: Column; label?: string; kind?: string }) {
   const by = order.value;
   const isBy = by?.column === column.name;
   const next = isBy && !by.isDown ? `-${column.name}` : column.name;
   return (
-    <th scope="col" class={isNumber(column) ? "number" : ""} aria-sort={isBy ? (by.isDown ? "descending" : "ascending") : "none"}>
+    <th scope="col" class={isNumber(column) ? "number" : kind} aria-sort={isBy ? (by.isDown ? "descending" : "ascending") : "none"}>
       <button type="button" title={column.type} onClick={() => look({ sort: next })}>
         {label}
         <span aria-hidden="true" class="sort">

@@ -37,7 +37,7 @@ class Explained:
 
     Attributes:
         snapshot: of the query.
-        sources: those of FROM.
+        sources: those of FROM, as its author calls them where that is known.
         now_us: the instant.
         explanations: of the row; or of each tuple in a place.
     """
@@ -86,18 +86,19 @@ def explain(
         query = _ShownRows(results, source, snapshot, cache, reading=reading, at=at)
         return query.contains(rows)
 
-    explainer = Explainer(source, snapshot, reading, cache.predicates(snapshot), at=at, shows=shows)
+    predicates = cache.written_predicates(snapshot)
+    explainer = Explainer(source, snapshot, reading, predicates, at=at, shows=shows)
     try:
         if len(tuple_ids) == 1 and len(snapshot.streams) > 1:
             return Explained(
                 snapshot,
-                reading.clause.sources,
+                predicates.sources,
                 at.now_us,
                 _of_tuple(source, snapshot, explainer, tuple_ids),
             )
         lacks = reading.shape.left_join is not None
         rows = _rows(source, snapshot, tuple_ids, lacks_last=lacks)
-        return Explained(snapshot, reading.clause.sources, at.now_us, (explainer.whole(rows),))
+        return Explained(snapshot, predicates.sources, at.now_us, (explainer.whole(rows),))
     except PageExpiredError:  # retention has overtaken it
         raise NotFoundError(NOT_HELD) from None
 
@@ -118,16 +119,15 @@ def explain_given(
     """
     refuse_suspended(snapshot)
     reading, stored = cache.reading(snapshot), StoredTuples()
+    predicates = cache.written_predicates(snapshot)
     rows = {place: stored.build(batch) for place, batch in sorted(given.items())}
     at = _at(snapshot, given)
-    explainer = Explainer(
-        stored, snapshot, reading, cache.predicates(snapshot), at=at, shows=lambda _: True
-    )
+    explainer = Explainer(stored, snapshot, reading, predicates, at=at, shows=lambda _: True)
     if len(rows) == len(snapshot.streams):
         whole = explainer.whole(list(rows.values()))
-        return Explained(snapshot, reading.clause.sources, at.now_us, (whole,))
+        return Explained(snapshot, predicates.sources, at.now_us, (whole,))
     alone = [explainer.alone(place, row) for place, row in rows.items()]
-    return Explained(snapshot, reading.clause.sources, at.now_us, tuple(alone))
+    return Explained(snapshot, predicates.sources, at.now_us, tuple(alone))
 
 
 class _ShownRows(ShapedQuery):

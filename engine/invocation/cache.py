@@ -19,7 +19,7 @@ from psoup.engine.limits import (
 )
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries, Declared
-from psoup.engine.query.bind.predicates import Predicates
+from psoup.engine.query.bind.predicates import Predicates, written_predicates
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
@@ -183,8 +183,19 @@ class InvocationCache:
         return self._bound.reading(snapshot.query.canonical, _declared(snapshot))
 
     def predicates(self, snapshot: Snapshot) -> Predicates:
-        """Return the predicates of the snapshot's query, one by one, for whoever explains its condition."""
+        """Return the predicates of the snapshot's query, one by one, for whoever describes its condition."""
         return self._bound.predicates(snapshot.query.canonical, _declared(snapshot))
+
+    def written_predicates(self, snapshot: Snapshot) -> Predicates:
+        """Return the same as the author of the query calls its streams, where the text that was registered is kept.
+
+        Cost: that of binding it, where it is.
+        """
+        text, written = snapshot.query.text, None
+        if text is not None and len(snapshot.streams) > 1:
+            streams = {one.schema.name: (one.stream_id, one.schema) for one in snapshot.streams}
+            written = written_predicates(text, streams)
+        return self.predicates(snapshot) if written is None else written
 
     def hits(self, snapshot: Snapshot) -> Mapping[int, SegmentHits]:
         """Return what is known of the hits of the snapshot's clause, by segment."""

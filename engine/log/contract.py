@@ -20,9 +20,9 @@ class Appended:
     """What became of an append.
 
     `duplicate` = nothing was stored, because the same thing had been: the same producer's version, an
-    identical declaration, a named query with the same definition. `seq` is then that of the original
-    (0 where it is no longer known), `query_id` for a named query the original's handle. Of a commit `seq` is
-    that of its last entry, and `rows` how many tuples it stored.
+    identical declaration, a named query with the same definition, the same `RequestKey` (`replayed`).
+    `seq` is then that of the original (0 where it is no longer known), `query_id` for a query the
+    original's handle. Of a commit `seq` is that of its last entry, and `rows` how many tuples it stored.
     """
 
     seq: Seq
@@ -30,6 +30,7 @@ class Appended:
     duplicate: bool = False
     query_id: QueryId | None = None
     rows: int = 0
+    replayed: bool = False
 
 
 @value_type
@@ -64,6 +65,9 @@ class Log(Protocol):
 
         Checks by kind:
             every kind: the backlog (committed and not yet applied) is below its limits.
+            Rows and Register with a `key`, before all else: the key was stored within REQUEST_KEY_LIFE_S, and is among
+                the last REQUEST_KEYS_MAX -> duplicate, with the original's `seq` and, of a registration, its handle,
+                whatever has become of it; with another digest -> RequestKeyReusedError (extra `seq`).
             Declare: an identical declaration in force -> duplicate; another one of that name ->
                 StreamDiffersError (extra `stream_id`); beside as many streams as the setting `streams`
                 allows -> QuotaExceededError.

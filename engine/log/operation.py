@@ -87,11 +87,22 @@ def sum_digests(digests: Iterable[bytes]) -> bytes:
 
 
 @value_type
+class RequestKey:
+    """A client's name for one request, under which an operation is stored at most once in REQUEST_KEY_LIFE_S.
+
+    `name` holds the scope in which the client's text counts; `digest` is 32 bytes, equal for equal requests.
+    """
+
+    name: str
+    digest: bytes
+
+
+@value_type
 class Rows:
     """A batch of tuples, checked against the declaration `stream_id`; `body` is one Arrow IPC stream.
 
     `declared` is that declaration, for the log to compare when it is appended, and is not kept: a log that has lost its
-    end may give an id a second time. None = there is one appender.
+    end may give an id a second time. None = there is one appender. `key` is for the log as well, and not kept.
 
     With `more` the next entry is of the same commit: no position between the two is ever shown or published. All
     entries of a commit have its app and version, and the digest of all its rows of their stream.
@@ -104,6 +115,7 @@ class Rows:
     txn: Txn | None = None
     more: bool = False
     declared: StreamSchema | None = field(default=None, compare=False, repr=False)
+    key: RequestKey | None = field(default=None, compare=False, repr=False)
 
 
 @value_type
@@ -143,8 +155,9 @@ def definition(materialize: Materialize, sql: str) -> str:
 class Register:
     """A standing query, already bound against the declarations `streams` (name -> id).
 
-    `sql` is the canonical text, window included; `text` is the one registered, where it has parameters. `declared`
-    has those declarations by name, as in `Rows`. `ttl_us` is how long it stands without being used; None = for ever.
+    `sql` is the canonical text, window included; `text` is the one registered, where it has parameters or names of its
+    own for streams that it joins. `declared` has those declarations by name, and `key` is, as in `Rows`. `ttl_us` is
+    how long it stands without being used; None = for ever.
     """
 
     query_id: QueryId
@@ -156,6 +169,7 @@ class Register:
     declared: Mapping[str, StreamSchema] = field(default_factory=dict, compare=False, repr=False)
     text: RegisteredText | None = None
     ttl_us: int | None = None
+    key: RequestKey | None = field(default=None, compare=False, repr=False)
 
     @property
     def definition(self) -> str:
@@ -203,6 +217,11 @@ class Tick:
 
 OfQuery = Register | Replace | Renew | Remove | Expire
 Content = Declare | Alter | Drop | Rows | Register | Replace | Renew | Remove | Expire | Tick
+
+
+def key_of(content: Content) -> RequestKey | None:
+    """Return the key that a client has given an operation; None = it has none."""
+    return content.key if isinstance(content, Rows | Register) else None
 
 
 @value_type

@@ -20,7 +20,7 @@ PARAMETER_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 @value_type
 class RegisteredText:
-    """A text with parameters as it was registered, and their values, which its canonical text has as constants."""
+    """A text as it was registered, and the values of its parameters, which its canonical text has as constants."""
 
     sql: str
     params: Parameters

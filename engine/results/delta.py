@@ -215,7 +215,7 @@ class QueryRecord:
     ranges: tuple[int | None, ...] = ()
     """As in `BoundQuery`."""
     text: RegisteredText | None = None
-    """The text that was registered, where it has parameters."""
+    """The text that was registered, where it has parameters, or names of its own for streams that it joins."""
     version: int = 1
     """How many definitions it has had."""
     defined_seq: Seq = Seq(0)

@@ -2,8 +2,9 @@
 
 import difflib
 import re
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
@@ -158,8 +159,10 @@ def registration(
 
 
 def register(body: Mapping[str, object]) -> Operation[JsonObject]:
-    """Register a query; return its description. It is surely repeatable only with a name."""
-    return json_object((yield with_json("POST", QUERIES, body, repeatable="name" in body)))
+    """Register a query; return its description. Its idempotency key makes it repeatable."""
+    request = with_json("POST", QUERIES, body)
+    headers = {**request.headers, "Idempotency-Key": str(uuid.uuid4())}
+    return json_object((yield replace(request, headers=headers)))
 
 
 def change(query_id: str, members: Mapping[str, object]) -> Operation[JsonObject]:

@@ -1,8 +1,8 @@
 """Which requests are repeated, how often, and after which pauses.
 
 What the contract calls retryable is repeated and nothing else; `Retry-After` is honoured; it ends when the budget of
-waiting is spent. A request that must not happen twice (rows without a transaction, a query without a name) is repeated
-only after answers that say nothing was stored.
+waiting is spent. A request that must not happen twice (rows without a transaction, a batch of registrations) is
+repeated only after answers that say nothing was stored.
 """
 
 import random

@@ -29,6 +29,7 @@ from psoup.engine.log.operation import (
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from psoup.storage import refusals
+from psoup.storage.memory.requests import Requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Original:
 
     seq: Seq
     query_id: QueryId | None = None
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,16 @@ class Catalogue:
         self._queries: dict[QueryId, _Standing] = {}
         self._names: dict[str, QueryId] = {}
         self._producers: dict[StreamId, dict[str, _Producer]] = {}
+        self._requests = Requests()
 
     def admit(self, content: Content, now_us: int) -> Original | None:
         """Return what `content` repeats, None if it is to be stored at `now_us`; raise if it is refused.
 
         Changes nothing. Raises what `Log.append` names, all but the backlog.
         """
+        known = self._requests.known(content, now_us)
+        if known is not None:
+            return Original(known.seq, known.query_id, replayed=True)
         match content:
             case Declare():
                 return self._admit_declare(content)
@@ -160,6 +166,7 @@ class Catalogue:
 
     def enter(self, seq: Seq, content: Content, now_us: int) -> None:
         """Take note of `content`, admitted just before and now operation `seq`, which arrives at `now_us`."""
+        self._requests.enter(seq, content, now_us)
         match content:
             case Declare():
                 self._streams[content.schema.name] = (StreamId(seq), content.schema)
@@ -198,6 +205,7 @@ class Catalogue:
             assert standing.name is None or self._names[standing.name] == query_id
         for name, query_id in self._names.items():
             assert self._queries[query_id].name == name
+        self._requests.check()
         assert self._producers.keys() <= in_force, "producers go with their stream"
         for producers in self._producers.values():
             assert len(producers) <= limits.APPS_COUNT_MAX

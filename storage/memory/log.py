@@ -64,7 +64,11 @@ class MemoryLog:
             if original is not None:
                 self._duplicates += 1
                 return Appended(
-                    original.seq, self._arrival_us, duplicate=True, query_id=original.query_id
+                    original.seq,
+                    self._arrival_us,
+                    duplicate=True,
+                    query_id=original.query_id,
+                    replayed=original.replayed,
                 )
             self._find_room()
             seq = self._enter(content, now_us)

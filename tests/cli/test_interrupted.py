@@ -1,5 +1,6 @@
 """Commands that are interrupted at any moment, and files that turn out wrong: an exit code each, never an abort."""
 
+import ast
 import bz2
 import lzma
 import os
@@ -116,6 +117,19 @@ def test_load_interrupted_at_any_moment_ends_with_130(psoup, packed_files):
 def test_load_interrupted_two_hundred_times_ends_with_130(psoup, packed_files):
     """The same, often enough to find one in a hundred."""
     assert_interrupted_load_ends_in_order(psoup, packed_files, 200)
+
+
+def test_start_loads_nothing_before_an_interrupt_is_taken():
+    """Until `main` begins an interrupt is a traceback of Python's: what is loaded until then was there before."""
+    lines = (
+        "import sys",
+        "before = {*sys.modules}",
+        "import psoup.__main__",
+        "print({*sys.modules} - before)",
+    )
+    command = [sys.executable, "-P", "-c", "\n".join(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert {"psoup", "psoup.__main__"} == set(ast.literal_eval(done.stdout))
 
 
 def test_interrupt_while_orjson_starts_ends_with_130():

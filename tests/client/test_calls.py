@@ -162,7 +162,7 @@ def test_lists_and_results_follow_their_pages():
 
 
 def test_register_and_declare_send_what_the_contract_asks():
-    """Bodies are JSON with only the members that were given; a name makes it repeatable."""
+    """Bodies are JSON with only the members that were given; an idempotency key makes a registration repeatable."""
     script = Script(
         httpx2.Response(201, json={"name": "s"}),
         problem(503, "commit-unknown"),
@@ -170,9 +170,11 @@ def test_register_and_declare_send_what_the_contract_asks():
     )
     with script.service() as service:
         assert ({"name": "s"}, True) == service.declare("s", {"columns": []})
-        assert {"id": "q_1"} == service.register("SELECT 1", name="n")
+        assert {"id": "q_1"} == service.register("SELECT 1", labels={"a": "b"})
     sent = [orjson.loads(request.content) for request in script.requests]
-    assert [{"columns": []}, *[{"sql": "SELECT 1", "name": "n"}] * 2] == sent
+    assert [{"columns": []}, *[{"sql": "SELECT 1", "labels": {"a": "b"}}] * 2] == sent
+    first, again = [request.headers["Idempotency-Key"] for request in script.requests[1:]]
+    assert first == again
 
 
 def lines(*outcomes):

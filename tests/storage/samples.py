@@ -9,6 +9,7 @@ from psoup.engine.log.operation import (
     Materialize,
     QueryId,
     Register,
+    RequestKey,
     Rows,
     Staged,
     StageId,
@@ -31,14 +32,20 @@ def rows(
     count: int = 3,
     body: bytes = b"body",
     txn: Txn | None = None,
+    key: RequestKey | None = None,
 ) -> Rows:
     """Return a batch; stores do not look into bodies."""
-    return Rows(StreamId(stream_id), name, count, body, txn)
+    return Rows(StreamId(stream_id), name, count, body, txn, key=key)
 
 
 def txn(app: str = "loader", version: int = 0, content: str = "one") -> Txn:
     """Return a producer's version whose digest is that of `content`."""
     return Txn(app, version, hashlib.sha256(content.encode()).digest())
+
+
+def request_key(name: str = "key", content: str = "one") -> RequestKey:
+    """Return a client's key of a request whose digest is that of `content`."""
+    return RequestKey(name, hashlib.sha256(content.encode()).digest())
 
 
 def stage_id(number: int) -> StageId:
@@ -78,13 +85,16 @@ def register(
     sql: str | None = None,
     name: str | None = None,
     ttl_us: int | None = None,
+    key: RequestKey | None = None,
 ) -> Register:
     """Return the registration of handle `number` over one stream."""
     text = f"SELECT x0 FROM {stream} WHERE x0 > {number}" if sql is None else sql
     labels = {"team": "süd"}
     registered = RegisteredText(":süd", {"süd": "a'", "n": number}) if number % 3 == 1 else None
     read = {stream: StreamId(stream_id)}
-    return Register(query_id(number), text, read, name, labels, text=registered, ttl_us=ttl_us)
+    return Register(
+        query_id(number), text, read, name, labels, text=registered, ttl_us=ttl_us, key=key
+    )
 
 
 def join(

@@ -51,7 +51,8 @@ class ExplainBody(BaseModel):
     )
     rows: dict[str, dict[str, Any]] | None = Field(
         default=None,
-        description="Of a query over several streams: rows by alias in `canonical`, all of them or some.",
+        description="Of a query over several streams: rows by the names that its text gives them, or by those in"
+        " `canonical`; all of them or some.",
         max_length=limits.QUERY_STREAMS_MAX,
     )
 
@@ -138,7 +139,7 @@ def _window(seen: Visibility) -> dict[str, object]:
 
 
 def _value(verdict: Verdict) -> object:
-    """Return the value that a predicate reads; of several columns, each by its name in `canonical`."""
+    """Return the value that a predicate reads; of several columns, each by the name that the predicate has."""
     if len(verdict.read) == 1:
         return _shown(verdict.read[0])
     if not verdict.read:

@@ -144,6 +144,12 @@ class QueryBody(QueryDefinition):
     name: QueryName | None = None
 
 
+def body_digest(body: QueryBody) -> bytes:
+    """Return 32 bytes that are equal for registrations of equal members."""
+    members = orjson.dumps(body.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(members).digest()
+
+
 class QueryPatch(BaseModel):
     """The body of PATCH /v1/queries/{id}: what is left out stays as it is."""
 
@@ -247,10 +253,11 @@ class QueryAnswer(BaseModel):
     )
     sql: str | None = Field(
         default=None,
-        description="With parameters alone: the text as it was registered. `canonical` holds their values.",
+        description="The text as it was registered, where it has parameters, whose values `canonical` holds, or calls"
+        " streams that it joins by names of its own.",
     )
     params: dict[str, ParameterValue] | None = Field(
-        default=None, description="With parameters alone: their values, as they were given."
+        default=None, description="Beside `sql`: the values of its parameters, as they were given."
     )
     canonical: str
     window: WindowAnswer

@@ -22,6 +22,7 @@ from psoup.engine.log.operation import (
     Replace,
     Rows,
     Tick,
+    key_of,
 )
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId, StreamSchema
@@ -45,7 +46,7 @@ _KEYS_BEFORE: Final = (
     keys.LOG_READERS,
     keys.LOG_APPS,
 )
-_KEYS_BEHIND: Final = (keys.OWNERS, keys.HOLDS, keys.EMPTY)
+_KEYS_BEHIND: Final = (keys.OWNERS, keys.HOLDS, keys.EMPTY, keys.REQUESTS)
 _KEYS_FREEING: Final = (*_KEYS_BEHIND, keys.TRIMMED, keys.HISTORIES)
 """The producers of the first operation's stream lie between; those of other streams follow."""
 _PRODUCERS: Final = len(_KEYS_BEFORE) + 1
@@ -58,6 +59,7 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"NAMETAKEN": lambda facts: name_taken(facts[0].decode()),
     b"NOQUERY": lambda _: refusals.query_not_found(),
     b"NOSTREAM": lambda _: refusals.stream_not_found(),
+    b"REUSED": lambda facts: refusals.request_key_reused(int(facts[0])),
     b"STALE": lambda _: refusals.stale_declaration(),
     b"TXN": lambda facts: refusals.txn_content_differs(int(facts[0])),
 }
@@ -93,7 +95,7 @@ def append_of(content: Content, *, streams_max: int) -> Append:
         content,
         isinstance(content, FREEING),
         _producers_key(content),
-        [kind, header, body, rows, count_max, sums, *_checked(content)],
+        [kind, header, body, rows, count_max, sums, *_request(content), *_checked(content)],
         len(header) + len(body),
         count_max,
     )
@@ -125,6 +127,8 @@ def append_call(part: Sequence[Append]) -> Call:
         keys.META,
         limits.BACKLOG_OPERATIONS_MAX,
         limits.BACKLOG_BYTES_MAX,
+        limits.REQUEST_KEYS_MAX,
+        limits.REQUEST_KEY_LIFE_S * limits.SECOND_US,
     ]
     for one in part:
         arguments += [len(one.arguments), places[one.producers], *one.arguments]
@@ -146,10 +150,11 @@ def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
     if what == b"OK":
         seq, arrival_us = map(int, facts)
         return Appended(Seq(seq), arrival_us)
-    if what == b"DUP":
+    if what in (b"DUP", b"REPLAY"):
         seq, query_id, arrival_us = int(facts[0]), facts[1].decode(), int(facts[2])
         original = QueryId(query_id) if query_id else None
-        return Appended(Seq(seq), arrival_us, duplicate=True, query_id=original)
+        replayed = what == b"REPLAY"
+        return Appended(Seq(seq), arrival_us, duplicate=True, query_id=original, replayed=replayed)
     return standing_refusal(answer) or _refusal(what, facts, one)
 
 
@@ -171,6 +176,12 @@ def _count_max(content: Content, streams_max: int) -> int:
             return limits.QUERIES_COUNT_MAX
         case _:
             return limits.APPS_COUNT_MAX
+
+
+def _request(content: Content) -> list[Argument]:
+    """Return what stands in a call for the key that a client has given the operation."""
+    key = key_of(content)
+    return ["", ""] if key is None else [keys.name_hash(key.name), key.digest.hex()]
 
 
 def _checked(content: Content) -> list[Argument]:

@@ -42,7 +42,7 @@ RECORDS: Final = (
 )
 HITS: Final = re.compile(r"\{ps\}:(r:\d+:\d+|b:\d+:\d+|j:\d+)")
 OF_RESULTS: Final = re.compile(r"\{ps\}:([sdcqeg]|x:\d+)")
-OF_LOG: Final = re.compile(r"\{ps\}:(log:([sqnraboktzey]|p:\d+(:e)?)|h|h:[^:]+:p)")
+OF_LOG: Final = re.compile(r"\{ps\}:(log:([sqnraboktzeyi]|p:\d+(:e)?)|h|h:[^:]+:p)")
 UNSEALED: Final = re.compile(r"\{ps\}:(log|log:[cv]|f|v|log:g:[^:]+:b|h:[^:]+:b)")
 """The log and its sums check each other, and so do bodies and their sums."""
 

@@ -73,6 +73,26 @@ def test_framing_that_is_broken_is_refused_and_closed(address, case):
     assert (400, "framing", True) == exchange(address, FRAMING[case])
 
 
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("BREW", (501, "unknown-method", True)),
+        ("get", (501, "unknown-method", True)),
+        ("GETS", (501, "unknown-method", True)),
+        ("G(T", (400, "framing", True)),
+        ("PROPFIND", (405, "method", False)),
+        ("TRACE", (405, "method", False)),
+        ("PATCH", (405, "method", False)),
+    ],
+)
+def test_method_that_is_unknown_is_told_from_one_that_is_not_for_the_path(
+    address, method, expected
+):
+    """501 and 405 (RFC 9110, 15.6.2 and 15.5.6); what is no method is no HTTP."""
+    request = head(method, "/v1/queries", "Content-Length: 2") + b"{}"
+    assert expected == exchange(address, request)
+
+
 def test_framing_of_a_body_cut_short_is_refused(address):
     """A client that ends before its body does is told so, and nothing is stored."""
     request = head("POST", ROWS, "Content-Length: 100") + b'{"a":'

@@ -1,7 +1,7 @@
 """A store with something of every kind in it, to be damaged."""
 
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.log.operation import Materialize, QueryId, Register, Staged, StageId
+from psoup.engine.log.operation import Materialize, QueryId, Register, RequestKey, Staged, StageId
 from psoup.engine.store.archive_answers import AskedHistory, HistoryId, HistoryPart
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
@@ -47,6 +47,7 @@ def filled(store: RedisStore) -> None:
         "late",
         {"team": "x"},
         Materialize.COMPLETE,
+        key=RequestKey("late", b"k" * 32),
     )
     world.append_content(content)
     world.commit([("a", tuples(9_000, 20)), ("b", tuples(9_000, 30))], version=1)

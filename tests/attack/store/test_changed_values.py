@@ -39,7 +39,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SharedSe
 
 ALL = (
     keys.HEAD, keys.SIZES, keys.LOG_STREAMS, keys.LOG_QUERIES, keys.LOG_NAMES, keys.LOG_READERS,
-    keys.LOG_APPS, keys.OWNERS, keys.HOLDS, keys.PARTS, keys.BODIES, keys.LOG_SEALS, keys.RESULT_SEALS,
+    keys.LOG_APPS, keys.REQUESTS, keys.OWNERS, keys.HOLDS, keys.PARTS, keys.BODIES, keys.LOG_SEALS, keys.RESULT_SEALS,
     "{ps}:log:p:2", keys.part(WAITING), keys.HISTORIES, keys.history(HISTORY), keys.history_parts(HISTORY),
     keys.META, keys.STREAMS, keys.DECLARATIONS, keys.CLAUSES, keys.QUERIES, "{ps}:x:1",
 )  # fmt: skip

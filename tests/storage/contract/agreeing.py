@@ -24,15 +24,30 @@ from psoup.engine.log.operation import (
     Drop,
     Expire,
     Materialize,
+    Register,
     Remove,
     Renew,
     Replace,
+    Rows,
     Tick,
 )
 from psoup.engine.store.contract import Store
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import Retention, StreamId, StreamSchema
+from psoup.engine.tuples.schema import Retention, StreamId
 from psoup.storage.memory.store import MemoryStore
+from tests.storage.contract.drawn import (
+    DEFINED,
+    declared,
+    keys,
+    lifetimes,
+    lives,
+    looked_at,
+    names,
+    numbers,
+    offsets,
+    parts,
+    reads,
+)
 from tests.storage.contract.small_limits import SMALL_LIMITS
 from tests.storage.driver import assert_shows, delta, merged, plain_pages, shown_hits, shown_pages
 from tests.storage.fold import Fold
@@ -43,33 +58,13 @@ from tests.storage.samples import (
     join,
     query_id,
     register,
+    request_key,
     rows,
     stage_id,
     staged,
     txn,
 )
 from tests.stores import SharedServer
-
-STREAMS = ("a", "a", "a", "b", "c")
-names = st.sampled_from(STREAMS)
-offsets = st.sampled_from([0] * 12 + [1])
-numbers = st.integers(0, 5)
-parts = st.integers(0, 9)
-lives = st.sampled_from([True] * 7 + [False])
-lifetimes = st.sampled_from([None, 0, 0, 86_400 * SECOND_US])
-"""Of queries, over at once or never: the server has a clock of its own."""
-looked_at = st.sampled_from([None] * 5 + [1, 1, 2])
-"""How many columns the declaration had that something was checked against; None = it does not say."""
-DEFINED: dict[str, Any] = {
-    "name": names,
-    "offset": offsets,
-    "number": numbers,
-    "sql": st.sampled_from(["p", "q", "r"]),
-    "query_name": st.none() | st.sampled_from(["first", "second"]),
-    "columns": looked_at,
-    "ttl_us": lifetimes,
-}
-"""What a registration and a replacement are drawn of."""
 
 STREAMS_MAX = 2
 
@@ -78,12 +73,8 @@ class StoresAgree(RuleBasedStateMachine):
     """Two stores given the same steps. The server's answer comes first: its clock is the model's."""
 
     server: SharedServer
-    compared = 0
-    """Answers compared, of all examples."""
-    replaced = 0
-    """Queries replaced, of all examples."""
-    expired = 0
-    """Queries that expired, of all examples."""
+    compared = replaced = expired = replayed = 0
+    """Of all examples: answers compared, queries replaced and expired, requests known by their key."""
 
     @initialize(data_at_first=st.booleans(), ttl_us=lifetimes)
     def open(self, data_at_first, ttl_us) -> None:
@@ -96,11 +87,12 @@ class StoresAgree(RuleBasedStateMachine):
         self.memory = MemoryStore(self.clock, streams_max=STREAMS_MAX)
         self.fold = Fold(rows_kept=SEGMENT_ROWS)
         self.in_force: dict[str, int] = {}
+        self.keyed: Rows | Register | None = None
         self.handles = list(range(6))  # by number; a removed one is never used again
         self.declare("a", 1)
         stream_id = self.current("a", 0)
         first = register(self.handles[5], stream_id, sql="p of a", name="first", ttl_us=ttl_us)
-        self.append(first)
+        self.append_keyed(first, ("first", "u", True))
         self.apply(9)
         if data_at_first:
             self.declare("b", 1)
@@ -130,6 +122,22 @@ class StoresAgree(RuleBasedStateMachine):
 
     def append(self, content: Content) -> Any:
         return self.both(lambda store: store.log.append(content))
+
+    def append_keyed(self, content: Rows | Register, key: tuple[str, str, bool] | None) -> None:
+        name, sent, lasting = key or ("", "", True)
+        if key:
+            self.keyed = content = replace(content, key=request_key(name, sent))
+        with pytest.MonkeyPatch.context() as patch:
+            if not lasting:
+                patch.setattr(limits, "REQUEST_KEY_LIFE_S", 0)
+            self.append(content)
+
+    @rule()
+    def repeat(self):
+        """Send again what had a key, if anything did."""
+        if self.keyed is not None:
+            answer = self.append(self.keyed)
+            StoresAgree.replayed += not isinstance(answer, tuple) and answer.replayed
 
     def current(self, name: str, offset: int) -> int:
         """Return the id in force under a name, or with an offset one that is not."""
@@ -168,11 +176,12 @@ class StoresAgree(RuleBasedStateMachine):
         body=st.binary(max_size=20),
         version=st.none() | st.tuples(st.sampled_from("xxyz"), st.integers(0, 9), st.booleans()),
         columns=looked_at,
+        key=keys,
     )
-    def rows(self, name, offset, *, count, body, version, columns):
+    def rows(self, name, offset, *, count, body, version, columns, key):
         made = version and txn(version[0], version[1], f"{version[2]}")
         content = rows(self.current(name, offset), name, count=count, body=body, txn=made)
-        self.append(replace(content, declared=declared(name, columns)))
+        self.append_keyed(replace(content, declared=declared(name, columns)), key)
 
     @rule(
         name=names,
@@ -246,14 +255,15 @@ class StoresAgree(RuleBasedStateMachine):
             )
         )
 
-    @rule(**DEFINED)
-    def register(self, name, offset, *, number, sql, query_name, columns, ttl_us):
+    @rule(**DEFINED, key=keys)
+    def register(self, name, offset, *, number, sql, query_name, columns, ttl_us, key=None):
         stream_id, text = self.current(name, offset), f"{sql} of {name}"
         content = register(
             self.handles[number], stream_id, name, sql=text, name=query_name, ttl_us=ttl_us
         )
         schema = declared(name, columns)
-        self.append(replace(content, declared={} if schema is None else {name: schema}))
+        content = replace(content, declared={} if schema is None else {name: schema})
+        self.append_keyed(content, key)
 
     @rule(**DEFINED, known=st.booleans())
     def replace(self, name, offset, *, number, sql, query_name, columns, ttl_us, known):
@@ -383,12 +393,3 @@ class StoresAgree(RuleBasedStateMachine):
             self.both(lambda store: (store.log.head(), store.log.statistics()))
             self.both(lambda store: dict(store.log.holds()))
             self.both(lambda store: store.results.cut().seq)
-
-
-def declared(name: str, columns: int | None) -> StreamSchema | None:
-    """Return the declaration of `name` with so many columns."""
-    return None if columns is None else declare(name, columns).schema
-
-
-def reads(query, name):
-    return name in str(query.canonical).partition(" of ")[2].split()

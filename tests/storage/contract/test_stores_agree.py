@@ -26,10 +26,11 @@ def compared(server: SharedServer, examples: int, steps: int) -> int:
 @pytest.mark.redis
 def test_differential_memory_and_server_answer_alike(server):
     """Whatever is asked in whatever order, both stores answer the same, errors included."""
-    StoresAgree.replaced = StoresAgree.expired = 0
+    StoresAgree.replaced = StoresAgree.expired = StoresAgree.replayed = 0
     assert compared(server, examples=25, steps=40) > 25
     assert StoresAgree.replaced
     assert StoresAgree.expired
+    assert StoresAgree.replayed
 
 
 @pytest.mark.redis

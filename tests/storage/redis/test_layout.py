@@ -15,7 +15,17 @@ from tests.house import tree
 from tests.storage.driver import do
 from tests.storage.fold import Fold
 from tests.storage.histories import finished, history_id, with_queries
-from tests.storage.samples import commit, declare, join, query_id, register, rows, staged, txn
+from tests.storage.samples import (
+    commit,
+    declare,
+    join,
+    query_id,
+    register,
+    request_key,
+    rows,
+    staged,
+    txn,
+)
 
 DOCUMENT = tree.ROOT / "docs" / "storage_layout.md"
 
@@ -114,6 +124,7 @@ def test_layout_of_a_live_store_is_the_documented_one(server, tmp_path, monkeypa
     store.log.hold(StreamId(1), Seq(2))
     store.log.trim(batches=[Seq(2)], below=Seq(1))
     store.log.append(rows(1, "stream_name", count=0, txn=txn("idle name")))
+    store.log.append(rows(1, "stream_name", count=0, key=request_key("key name")))
     finished(store)
     look()
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 1)

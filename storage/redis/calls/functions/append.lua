@@ -28,10 +28,13 @@ local function enter_batch(k, seq, stream_id, size, rows)
   replace(k[OWNERS], seq, stream_id)
 end
 
--- `head` is what it is behind the operations before; whoever appends writes it in the end.
-local function append_one(k, a, head, meta, operations_max, bytes_max)
+-- `head` is what it is behind the operations before; whoever appends writes it in the end. `bounds` are those of the call.
+local function append_one(k, a, head, meta, bounds)
+  local operations_max, bytes_max, requests_max, life = unpack(bounds)
   local kind, ts = a[KIND], arrival(head[2])
-  local answer, known = check[kind](k, a, ts)
+  local answer, request = known_request(k, a, ts, life)
+  local known
+  if not answer then answer, known = check[kind](k, a, ts) end
   if answer then
     answer[#answer + 1] = head[2]
     return answer
@@ -43,6 +46,7 @@ local function append_one(k, a, head, meta, operations_max, bytes_max)
   add_entry(k, seq, ts, kind, head[3], a[HEADER], a[BODY], a[SUMS])
   if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], size, a[ROWS]) end
   enter[kind](k, a, seq, known, ts)
+  enter_request(k, a, seq, ts, request, requests_max)
   head[1], head[2], head[3] = seq, ts, int(tonumber(head[3]) + tonumber(a[ROWS]))
   head[4], head[5] = int(tonumber(head[4]) + size), int(tonumber(head[5]) + size)
   return {'OK', seq, ts}
@@ -71,10 +75,10 @@ local function append(k, a)
   if meta[1] ~= run_id() then return {'RECOVERING'} end
   local head = redis.call('HMGET', k[HEAD], unpack(HEAD_FIELDS))
   local before, answers = head[1], {'DONE'}
-  local touched = {unpack(k)}
+  local touched, bounds = {unpack(k)}, {a[2], a[3], a[4], a[5]}
   for operation, producers in operations(a) do
     k[PRODUCERS] = touched[producers]
-    local done, answer = pcall(append_one, k, operation, head, meta, a[2], a[3])
+    local done, answer = pcall(append_one, k, operation, head, meta, bounds)
     answers[#answers + 1] = done and answer or {'FAILED', cause_of(answer)}
   end
   if head[1] ~= before then

@@ -1,10 +1,11 @@
 ---- Catalogue -----------------------------------------------------------------------------------------------
 -- What operations are checked against, and what each leaves there: as storage/memory/catalogue.py. This is how
 -- psoup_append takes them.
--- keys: head log sizes streams queries names readers apps producers owners holds empty (trimmed histories) (producers)*
--- args: meta backlog_operations backlog_bytes, then of each operation how many arguments it has, which key its stream's
--- producers are, and these:
---   kind header body rows count_max sums, then by kind:
+-- keys: head log sizes streams queries names readers apps producers owners holds empty requests (trimmed histories)
+--   (producers)*
+-- args: meta backlog_operations backlog_bytes requests_max request_life, then of each operation how many arguments it has,
+-- which key its stream's producers are, and these:
+--   kind header body rows count_max sums request content, then by kind:   (request '' = no client's key)
 --   declare  name declaration
 --   alter    name stream_id declared declaration
 --   drop     name stream_id declared (query_id)*
@@ -15,14 +16,14 @@
 --   remove   query_id
 --   expire   query_id
 --   tick
--- `declaration`, `declared`, `digest`, `sql` are digests, `app` and `query_name` hashes of names.
+-- `declaration`, `declared`, `digest`, `content`, `sql` are digests, `app`, `request` and `query_name` hashes of names.
 -- Operations are appended in their order, each by itself: one that is refused changes nothing, and one that fails harms no
 -- other. Answers DONE, and what became of each. meta is an argument because FCALL asks for write permission on declared keys, and appenders only read it.
 
 local HEAD, LOG, SIZES, STREAMS, QUERIES, NAMES, READERS, APPS, PRODUCERS, OWNERS, HOLDS = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-local EMPTY, TRIMMED, HISTORIES = 12, 13, 14 -- the last two of what frees
-local KIND, HEADER, BODY, ROWS, COUNT_MAX, SUMS, FIRST = 1, 2, 3, 4, 5, 6, 7
-local FIRST_OPERATION = 4
+local EMPTY, REQUESTS, TRIMMED, HISTORIES = 12, 13, 14, 15 -- the last two of what frees
+local KIND, HEADER, BODY, ROWS, COUNT_MAX, SUMS, REQUEST, CONTENT, FIRST = 1, 2, 3, 4, 5, 6, 7, 8, 9
+local FIRST_OPERATION = 6
 
 -- A row of streams: id, digest of the declaration, and the seq that has changed that last, if one has. Then which seq has
 -- made the declaration.
@@ -67,6 +68,36 @@ end
 -- hash beside it has the seq of the last batch: they give way to new ones.
 local function rowless_of(producers)
   return producers .. ':e'
+end
+
+-- Keys of requests, as clients give them, are one hash. Field `request`: the key's number, seq and arrival time of its
+-- operation, digest of what was sent, handle of a query or '-'. Fields `:0` to `:65535`, a ring: the key of that number.
+-- Field `:`: how many there ever were.
+local function known_request(k, a, ts, life)
+  if a[REQUEST] == '' then return end
+  local row = redis.call('HGET', k[REQUESTS], a[REQUEST])
+  if not row then return end
+  local seq, sent, content, query_id = string.match(row, '^%d+ (%d+) (%d+) (%S+) (%S+)$')
+  if tonumber(ts) - tonumber(sent) >= tonumber(life) then return nil, row end
+  if content ~= a[CONTENT] then return {'REUSED', seq} end
+  return {'REPLAY', seq, query_id == '-' and '' or query_id}
+end
+
+-- `row` is what `known_request` found of the key: it was sent too long ago to count.
+local function enter_request(k, a, seq, ts, row, max)
+  if a[REQUEST] == '' then return end
+  local count = redis.call('HGET', k[REQUESTS], ':')
+  local number = tonumber(count or '0')
+  local slot = ':' .. int(number % tonumber(max))
+  local earlier = redis.call('HGET', k[REQUESTS], slot)
+  if earlier and earlier ~= a[REQUEST] then
+    local other = redis.call('HGET', k[REQUESTS], earlier)
+    if other and tonumber(string.match(other, '^%d+')) == number - tonumber(max) then take(k[REQUESTS], earlier) end
+  end
+  local query_id = a[KIND] == 'register' and a[FIRST] or '-'
+  replace(k[REQUESTS], slot, a[REQUEST], earlier)
+  replace(k[REQUESTS], a[REQUEST], table.concat({int(number), seq, ts, a[CONTENT], query_id}, ' '), row)
+  replace(k[REQUESTS], ':', int(number + 1), count)
 end
 
 local check, enter = {}, {}

@@ -170,7 +170,7 @@ def test_function_of_an_append_refuses_to_free_with_what_fills(embedded_store):
     client = embedded_store.log._client
     keys = ["{ps}:log:h", "{ps}:log", *("{ps}:x",) * 7]
     with pytest.raises(IntegrityError):
-        client.call("psoup_append_freeing", keys, ["{ps}:m", 0, 0, 1, "rows"])
+        client.call("psoup_append_freeing", keys, ["{ps}:m", 0, 0, 0, 0, 1, 9, "rows"])
 
 
 @pytest.mark.redis
