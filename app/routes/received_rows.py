@@ -17,13 +17,17 @@ from psoup.engine import limits
 from psoup.engine.errors import NO_STREAM, NotFoundError, RowsRejectedError
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.digest import digest_rows
-from psoup.engine.tuples.schema import STREAM_NAME
+from psoup.engine.tuples.few_rows import FewRowsReader
+from psoup.engine.tuples.json_text import Form
+from psoup.engine.tuples.schema import STREAM_NAME, StreamSchema
 
 Result = TypeVar("Result")
 
 SMALL_BYTES_MAX: Final = 2 * limits.KIB
 SMALL_VALUES_MAX: Final = 8_192
-"""Rows of a body up to these bounds are checked in the event loop."""
+"""Rows of a body up to these bounds are checked in the event loop. None of them is larger than ROW_BYTES_MAX."""
+_FORMS: Final = {JSON: Form.ARRAY, NDJSON: Form.LINES}
+"""Media types of which a few rows become an entry without Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,12 @@ def check_rows(
         RowsRejectedError: rows that do not fit the stream.
     """
     schema = declaration.schema
+    form = _FORMS.get(media_type)
+    if form is not None and not digested and is_small(body, media_type, declaration):
+        few = _few_rows(schema).read(body, form, latest_us=now_us + schema.future_us)
+        if few is not None:
+            rows, entry = few
+            return CheckedRows(declaration, rows, entry, b"", [])
     batch = read_rows(body, media_type, schema, now_us=now_us)
     digest = digest_rows(schema, batch) if digested else b""
     encoded = encode_batch(batch)
@@ -180,6 +190,12 @@ def check_rows(
         )
     warnings = row_warnings(batch, schema, b"" if media_type == ARROW else body)
     return CheckedRows(declaration, batch.num_rows, encoded, digest, warnings)
+
+
+@functools.lru_cache(limits.STREAMS_COUNT_CEILING)
+def _few_rows(schema: StreamSchema) -> FewRowsReader:
+    """Return the reader of a stream's small bodies."""
+    return FewRowsReader(schema)
 
 
 async def declaration(call: Call, name: str) -> Declaration:
