@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.addresses import byte, put, word
-from psoup.engine.kernels.compiled import compiled
+from psoup.engine.kernels.compiled import brief, compiled
 from psoup.engine.kernels.json_values import SPAN_BITS, Bounds, Cells, Memory, blank, null, value
 
 _NEWLINE, _SPACE, _QUOTE, _COLON, _COMMA, _N = (
@@ -171,7 +171,7 @@ def array(text: Memory, length: int, columns: Columns, cells: Cells, room: int) 
     return rows if at == length else -1
 
 
-@compiled
+@brief
 def few(
     is_lines: bool,  # noqa: FBT001 (compiled functions take no keywords)
     text: Memory,
