@@ -42,9 +42,8 @@ from psoup.app.wire.parameters import (
     ROWS_LIMIT,
     SHAPE,
     Arguments,
+    ArgumentsReader,
     Parameter,
-    by_name,
-    read_arguments,
 )
 from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine import limits
@@ -298,7 +297,7 @@ Serve = Callable[[Request], Awaitable[Response]]
 def served(context: Context, endpoint: Endpoint) -> Serve:
     """Return what answers requests for `endpoint`, the same way for all of them."""
     takes_body = endpoint.body is not None
-    known = by_name(endpoint.parameters)
+    reader = ArgumentsReader(endpoint.parameters)
 
     async def serve(request: Request) -> Response:
         scope = request.scope
@@ -314,7 +313,7 @@ def served(context: Context, endpoint: Endpoint) -> Serve:
         with slot:
             caller = admit(request, context, service, endpoint, slot)
             query = scope["query_string"]
-            arguments = read_arguments(query, known) if query else _NO_ARGUMENTS
+            arguments = reader.read(query) if query else _NO_ARGUMENTS
             held = HeldBody(context.bodies) if takes_body else _NO_BODY
             call = Call(request, context, service, arguments, caller, held, slot)
             try:

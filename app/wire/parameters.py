@@ -14,6 +14,9 @@ from psoup.engine.errors import InvalidFieldError
 from psoup.engine.query.time_literals import INSTANT_FORMS, parse_instant
 
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(s|ms|)")
+KEPT_COUNT_MAX: Final = 64
+KEPT_LENGTH_MAX: Final = 256
+"""Query strings of an endpoint that are kept as they were read, and the length of each, in bytes."""
 _INTEGER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -62,9 +65,27 @@ class Arguments:
         return self.values.get(parameter.name, () if parameter.many else None)
 
 
-def by_name(parameters: Sequence[Parameter]) -> Mapping[str, Parameter]:
-    """Return the parameters of an endpoint by their names."""
-    return {parameter.name: parameter for parameter in parameters}
+class ArgumentsReader:
+    """Reads the query strings of one endpoint; polls send the same one again and again, which is read once.
+
+    Used in one event loop.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        """Know the parameters of the endpoint."""
+        self._known = {parameter.name: parameter for parameter in parameters}
+        self._read: dict[bytes, Arguments] = {}
+
+    def read(self, query_string: bytes) -> Arguments:
+        """Return the values of a request's query string. Raises what `read_arguments` does."""
+        found = self._read.get(query_string)
+        if found is None:
+            found = read_arguments(query_string, self._known)
+            if len(query_string) <= KEPT_LENGTH_MAX:
+                if len(self._read) >= KEPT_COUNT_MAX:
+                    self._read.clear()
+                self._read[query_string] = found
+        return found
 
 
 def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Arguments:
