@@ -11,21 +11,17 @@ for a while. The parts are beside this module.
 
 import asyncio
 from typing import Any
-from urllib.parse import unquote
 
-from httptools import parse_url
 from uvicorn.protocols.utils import get_remote_addr
 
 from psoup.app.admission.connections import ConnectionAdmission, Entry
 from psoup.app.admission.slots import no_slot
 from psoup.app.connection.body import ArrivingBody
-from psoup.app.connection.cycle import AnswerCycle
 from psoup.app.connection.flow import TurnFlow
 from psoup.app.connection.heads import head_refusal
 from psoup.app.connection.lingering import LINGER_S, LingeringTransport
 from psoup.app.connection.parsing import ParsingProtocol
 from psoup.app.connection.refusals import heard_of, refusal
-from psoup.app.connection.signals import Signal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
 from psoup.app.http.bodies import ARRIVING
@@ -276,7 +272,7 @@ class BoundedProtocol(ParsingProtocol):
             self.refuse(error, with_body=with_body)
             return
         if self._has_slot():
-            self._begin_request()
+            self.begin_request({SENDING: self._sending, ARRIVING: self._body})
             return
         if self._stays_small():
             self._write_problem(no_slot(), closes=False, with_body=with_body)
@@ -285,30 +281,6 @@ class BoundedProtocol(ParsingProtocol):
         else:
             self.refuse(no_slot(), with_body=with_body)
         self.cycle = self.scope = None  # type: ignore[assignment] # as before the first request
-
-    def _begin_request(self) -> None:
-        """Have the application answer the request whose head is there. As uvicorn, with an `AnswerCycle`."""
-        parser, scope, version = self.parser, self.scope, self.parser.get_http_version()
-        target = parse_url(self.url)
-        path = target.path.decode("ascii")
-        scope["method"], scope["http_version"] = parser.get_method().decode("ascii"), version
-        scope["path"] = unquote(path) if "%" in path else path
-        scope["raw_path"], scope["query_string"] = target.path, target.query or b""
-        scope["extensions"] = {SENDING: self._sending, ARRIVING: self._body}  # type: ignore[dict-item]
-        self.cycle = AnswerCycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=Signal(),  # type: ignore[arg-type] # as far as it is used
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
-        self._start_asgi_task(self.cycle, self.app)
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body; the body of a refused request is dropped."""
