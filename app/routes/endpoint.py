@@ -31,6 +31,7 @@ from psoup.app.http.sending import sending_of
 from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.waiting.audience import Audience
 from psoup.app.waiting.room import WaitingRoom
+from psoup.app.wire.arguments_reader import ArgumentsReader
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits, read_handle
 from psoup.app.wire.parameters import (
@@ -42,7 +43,6 @@ from psoup.app.wire.parameters import (
     ROWS_LIMIT,
     SHAPE,
     Arguments,
-    ArgumentsReader,
     Parameter,
 )
 from psoup.app.wire.rows.body import JSON, media_type_of

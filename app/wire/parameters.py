@@ -1,7 +1,7 @@
 """Query parameters: each declared once, read strictly, described in the OpenAPI from the same declaration."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -14,9 +14,6 @@ from psoup.engine.errors import InvalidFieldError
 from psoup.engine.query.time_literals import INSTANT_FORMS, parse_instant
 
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(s|ms|)")
-KEPT_COUNT_MAX: Final = 64
-KEPT_LENGTH_MAX: Final = 256
-"""Query strings of an endpoint that are kept as they were read, and the length of each, in bytes."""
 _INTEGER: Final = re.compile(r"[0-9]{1,19}")
 
 
@@ -63,29 +60,6 @@ class Arguments:
     def get(self, parameter: Parameter) -> Any:  # noqa: ANN401 (typed where it is read)
         """Return the value of `parameter`: None, or () for one that may come several times."""
         return self.values.get(parameter.name, () if parameter.many else None)
-
-
-class ArgumentsReader:
-    """Reads the query strings of one endpoint; polls send the same one again and again, which is read once.
-
-    Used in one event loop.
-    """
-
-    def __init__(self, parameters: Sequence[Parameter]) -> None:
-        """Know the parameters of the endpoint."""
-        self._known = {parameter.name: parameter for parameter in parameters}
-        self._read: dict[bytes, Arguments] = {}
-
-    def read(self, query_string: bytes) -> Arguments:
-        """Return the values of a request's query string. Raises what `read_arguments` does."""
-        found = self._read.get(query_string)
-        if found is None:
-            found = read_arguments(query_string, self._known)
-            if len(query_string) <= KEPT_LENGTH_MAX:
-                if len(self._read) >= KEPT_COUNT_MAX:
-                    self._read.clear()
-                self._read[query_string] = found
-        return found
 
 
 def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Arguments:

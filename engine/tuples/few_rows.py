@@ -90,7 +90,7 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-def _read_literals(kind: ColumnType, body: bytes, states: bytes, values: memoryview) -> bool:
+def _read_literals(kind: ColumnType, body: bytes, states: Bytes, values: memoryview) -> bool:
     """Put floats whose spans alone are known in place of these; return False for one past all that there are, and for
     texts with escapes.
     """  # noqa: D205

@@ -1,6 +1,7 @@
 """Which bodies of rows are checked in the event loop: those whose bytes bound the work; and what becomes of them."""
 
 import json
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -27,7 +28,7 @@ DATED = StreamSchema(
     ClockKind.HIGH_WATER,
 )
 LATEST_US = NOW_US + DATED.future_us
-VALUES = {
+VALUES: dict[str, list[Any]] = {
     "ts": [NOW_US, NOW_US, 0, "2026-01-05T10:00:00Z", LATEST_US, LATEST_US + 1, 1_790_000_000, "2026-01-05", None],
     "timestamp": [None, NOW_US, 1_790_000_000, 1_790_000_000_000, "1970-01-21T17:13:20Z", -1, 1.5],
     "int64": [7, -(2**63) + 1, -(2**63), 2**63 - 1, 2**63, 1.0, "7", True, None],

@@ -160,9 +160,9 @@ def few_plainly(reader, body, form):
     text = json_bodies.text_of(body)
     room = json_bodies.room_for(text, form)
     cells = json_bodies.cells_for(room * columns.width)
-    rows = json_rows.few(  # type: ignore[call-arg]
+    rows = json_rows.few(
         form is Form.LINES, Walled(text), len(body),
-        *map(Walled, (columns.names, columns.name_at, columns.kinds, columns.nullable)),
+        Walled(columns.names), Walled(columns.name_at), Walled(columns.kinds), Walled(columns.nullable),
         Walled(columns.follows.copy()), Walled(columns.given.copy()), columns.width, *columns.bounds,
         Walled(cells.values), Walled(cells.floats), Walled(cells.states), room,
     )  # fmt: skip
