@@ -1,9 +1,8 @@
 """A body of rows on its way in: read, parsed and checked in full. Sending rows and staging them begin alike."""
 
-import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -81,11 +80,14 @@ class ReceivedRows:
             EngineError: as `Call.raw_body`.
         """
         self._declared = await declaration(self._call, self.name)
-        with _both_bounds():
+        try:
             self._body = await self._call.raw_body(
                 bytes_max=limits.BODY_INGEST_BYTES_MAX,
                 decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX,
             )
+        except BodyTooLargeError as error:
+            _name_both_bounds(error)
+            raise
         self._received = time.perf_counter()
         self._latest = time.monotonic() + self._call.service.settings.ingest_deadline_s
 
@@ -125,11 +127,14 @@ class ReceivedRows:
             service.clock.now_us(),
             digested=self._digested,
         )
-        with _both_bounds():
+        try:
             if is_small(self._body, self._media_type, found):
                 checked = work()
             else:
                 checked = await service.parsing.run(work, deadline_s=self.left_s)
+        except BodyTooLargeError as error:
+            _name_both_bounds(error)
+            raise
         self._parsed = time.perf_counter()
         if not self._charged:  # an attempt that was stale has paid
             key_id = self._call.caller.key_id
@@ -139,15 +144,10 @@ class ReceivedRows:
         return checked
 
 
-@contextlib.contextmanager
-def _both_bounds() -> Iterator[None]:
+def _name_both_bounds(error: BodyTooLargeError) -> None:
     """Let a refusal of too large a body name both bounds of a batch, bytes and rows: who splits it keeps to both."""
-    try:
-        yield
-    except BodyTooLargeError as error:
-        bounds = {"max_bytes": limits.BODY_INGEST_BYTES_MAX, "max_rows": limits.BATCH_ROWS_MAX}
-        error.extras = {**bounds, **error.extras}
-        raise
+    bounds = {"max_bytes": limits.BODY_INGEST_BYTES_MAX, "max_rows": limits.BATCH_ROWS_MAX}
+    error.extras = {**bounds, **error.extras}
 
 
 def is_small(body: bytes, media_type: str, declaration: Declaration) -> bool:
