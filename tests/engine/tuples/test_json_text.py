@@ -16,7 +16,7 @@ from psoup.engine.tuples.arrow import ARROW_TYPES, arrow_schema, encode_batch
 from psoup.engine.tuples.few_rows import FewRowsReader
 from psoup.engine.tuples.json_text import arrays_from_json_text
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
-from psoup.engine.tuples.time_unit import COARSE_COUNTS
+from psoup.engine.tuples.time_unit import COARSE_COUNTS, TimeUnit
 from tests.engine.kernels import twins
 from tests.engine.tuples.plain_json import RefusedError, columns_of
 
@@ -271,6 +271,7 @@ def test_oracle_bodies_at_the_edges_are_read(kernels, body, form):
 def test_bodies_that_are_not_plain_are_left_alone(kernels, body, form):
     """What is broken, refused or only rare is not read here."""
     assert arrays_from_json_text(body, SCHEMA, form) is None
+    check_few(body, form, None)
 
 
 def test_oracle_bodies_cut_short_anywhere_are_left_alone_or_read_as_they_are(kernels):
@@ -312,6 +313,7 @@ def test_names_that_need_escapes_are_left_alone():
         schema = StreamSchema("s", columns, None, ClockKind.SERVER)
         for body in (json.dumps({name: 1}), f'{{"{name}":1}}'):
             assert arrays_from_json_text(body.encode(), schema, Form.LINES) is None
+            assert FewRowsReader(schema).read(body.encode(), Form.LINES, latest_us=0) is None
 
 
 @given(
@@ -332,3 +334,21 @@ def test_memory_under_a_null_is_zero():
     assert arrays is not None
     array = arrays[NAMES.index("int64")]
     assert [0, 5] == np.frombuffer(array.buffers()[1], np.int64, count=2).tolist()
+
+
+def test_few_rows_are_dated_in_their_unit_and_not_past_the_latest_instant():
+    """Counts become microseconds; what is no instant, or dated later, is left alone with all rows beside it."""
+    columns = (ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False, unit=TimeUnit.S),)
+    reader = FewRowsReader(StreamSchema("s", columns, "ts", ClockKind.HIGH_WATER))
+    microseconds = (ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),)
+    plain = FewRowsReader(StreamSchema("s", microseconds, "ts", ClockKind.HIGH_WATER))
+    latest_us = 7 * limits.SECOND_US
+    body = b'[{"ts":5},{"ts":7}]'
+    expected = plain.read(b'[{"ts":5000000},{"ts":7000000}]', Form.ARRAY, latest_us=latest_us)
+    assert expected is not None
+    assert expected == reader.read(body, Form.ARRAY, latest_us=latest_us)
+    assert reader.read(body, Form.ARRAY, latest_us=latest_us - 1) is None
+    assert reader.read(b'{"ts":%d}' % 2**60, Form.ARRAY, latest_us=2**62) is None
+    assert plain.read(b'{"ts":1790000000}', Form.ARRAY, latest_us=2**62) is None, (
+        "it may be seconds"
+    )
