@@ -195,6 +195,7 @@ GOALS: Sequence[Goal] = (
     Goal("F1", "count=only, durable, beside bare", Kind.MOST, "front-durable-1", 3),
     Goal("F1", "10 rows, memory, beside bare", Kind.MOST, "front-memory-2", 3),
     Goal("F2", "100 rows, memory, beside bare", Kind.MOST, "front-memory-3", 4),
+    Goal("F3", "an unchanged answer, memory, beside bare", Kind.MOST, "front-memory-6", 2),
     Goal("F4", "a row posted, memory, beside bare", Kind.MOST, "front-memory-5", 4),
     Goal("F4", "a row posted, durable, beside bare", Kind.MOST, "front-durable-5", 6),
     Goal("F5", "100 rows, a worker, beside bare", Kind.MOST, "front-worker-3", 6),

@@ -56,6 +56,13 @@ class Client:
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
+    def poll(self, path: str, tag: str) -> tuple[int, str]:
+        """Ask for an answer unless it still has this tag, "" = none; return status and tag."""
+        self._connection.request("GET", path, headers={"If-None-Match": tag} if tag else {})
+        answer = self._connection.getresponse()
+        answer.read()
+        return answer.status, answer.getheader("ETag", "")
+
     def json(self, method: str, path: str, value: object = None) -> Any:  # noqa: ANN401
         """Return the answer's JSON value; RuntimeError where it was no success."""
         body = None if value is None else json.dumps(value).encode()

@@ -3,7 +3,6 @@
 A client is an address, or a key where there are keys. No single client can take all units.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,7 +29,7 @@ class Shares:
         """Begin with nothing taken."""
         self._most = most
         self._each = max(1, most * SHARE_PERCENT // 100)
-        self._by_client: Counter[str] = Counter()
+        self._by_client: dict[str, int] = {}
         self._taken = self._highest = self._refused = 0
 
     @property
@@ -50,19 +49,22 @@ class Shares:
 
     def take(self, client: str, count: int = 1) -> bool:
         """Take `count` units for `client` and return True; return False and take none where they are not free."""
-        if not self.has_room(client, count):
+        mine, taken = self._by_client.get(client, 0) + count, self._taken + count
+        if taken > self._most or mine > self._each:
             self._refused += 1
             return False
-        self._by_client[client] += count
-        self._taken += count
-        self._highest = max(self._highest, self._taken)
+        self._by_client[client] = mine
+        self._taken = taken
+        self._highest = max(self._highest, taken)
         return True
 
     def release(self, client: str, count: int = 1) -> None:
         """Release units that `client` has taken."""
         self._taken -= count
-        self._by_client[client] -= count
-        if not self._by_client[client]:
+        left = self._by_client[client] - count
+        if left:
+            self._by_client[client] = left
+        else:
             del self._by_client[client]
 
     def statistics(self) -> ShareStatistics:

@@ -13,9 +13,8 @@ One that waits for an answer to change lasts longest. It takes a slot for watchi
 it to its end: when thousands are woken at once, requests that work find their slots as before.
 """
 
-import contextlib
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -235,21 +234,23 @@ _SLOT: ContextVar[Slot | None] = ContextVar("psoup_slot", default=None)
 """Of the running request; None = no request runs here."""
 
 
-@contextlib.contextmanager
-def waiting() -> Iterator[bool]:
-    """Hold a slot for waiting within the context, and work on after it.
+class waiting:  # noqa: N801 (a context manager, used as a function)
+    """Holds a slot for waiting within the context, and works on after it.
 
-    Yields whether one was free: without one the request must not wait. Outside of requests it is always True.
+    Entering returns whether one was free: without one the request must not wait. Outside of requests it always is.
     """
-    slot = _SLOT.get()
-    if slot is None:
-        yield True
-        return
-    may_wait = slot.wait()
-    try:
-        yield may_wait
-    finally:
-        slot.work()
+
+    __slots__ = ("_slot",)
+
+    def __enter__(self) -> bool:
+        """Begin to wait."""
+        self._slot = slot = _SLOT.get()
+        return slot is None or slot.wait()
+
+    def __exit__(self, *_: object) -> None:
+        """Work on."""
+        if self._slot is not None:
+            self._slot.work()
 
 
 def unlimited_slots() -> AdmissionSlots:

@@ -1,11 +1,31 @@
-"""A connection that has a parser only while bytes may come for it: thousands of requests wait for minutes."""
+"""uvicorn's protocol and its cycle of a request and its answer, where psoup's do less or hold less.
+
+A connection has a parser only while bytes may come for it: thousands of requests wait for minutes. And a small answer
+is written as one piece. uvicorn takes it in two messages, looks at the name and at the value of each header by a
+pattern, and collects a head of four pieces a header. Most answers are whole when they begin: those are checked and
+written at once.
+"""
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import unquote
 
-from httptools import HttpRequestParser
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from httptools import HttpRequestParser, parse_url
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from psoup.app.connection.signals import Signal
+from psoup.app.http.edge import CLOSE, WHOLE
+
+_PLAIN: Final = bytes([ord("\t"), *range(0x20, 0x7F), *range(0x80, 0x100)])
+"""What a line of a head may hold."""
+_BODILESS: Final = (204, 304)
+"""Of an answer that ends with its head, whatever that says."""
 
 
 class ParsingProtocol(HttpToolsProtocol):
@@ -28,3 +48,70 @@ class ParsingProtocol(HttpToolsProtocol):
         self.fed = data
         super().data_received(data)
         self.fed = b""
+
+    def begin_request(self, extensions: dict[str, object]) -> None:
+        """Have the application answer the request whose head is there, as uvicorn does, with an `AnswerCycle`."""
+        parser, scope, version = self.parser, self.scope, self.parser.get_http_version()
+        target = parse_url(self.url)
+        path = target.path.decode("ascii")
+        scope["method"], scope["http_version"] = parser.get_method().decode("ascii"), version
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"], scope["query_string"] = target.path, target.query or b""
+        scope["extensions"] = extensions  # type: ignore[typeddict-item]
+        self.cycle = AnswerCycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=Signal(),  # type: ignore[arg-type] # as far as it is used
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        self._start_asgi_task(self.cycle, self.app)
+
+
+class AnswerCycle(RequestResponseCycle):
+    """uvicorn's cycle; takes a whole answer in one message."""
+
+    async def send(self, message: Any) -> None:  # noqa: ANN401 (as ASGI says, with WHOLE in it or not)
+        """Write a message of an answer.
+
+        Raises:
+            RuntimeError: headers that are none, or an answer that is not what its head says.
+        """
+        body = message.get(WHOLE)
+        if body is None or self.response_started:
+            await super().send(message)
+            return
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        self.response_started = True
+        self.waiting_for_100_continue = False
+        head = self._head(message["status"], message["headers"])
+        has_length = b"\r\ncontent-length: %d\r\n" % len(body) in head
+        if not has_length and (body or message["status"] not in _BODILESS):
+            raise RuntimeError("the head of the answer has another length than its body")
+        self.transport.write(head + body)
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+    def _head(self, status: int, given: Iterable[tuple[bytes, bytes]]) -> bytes:
+        headers = [*self.default_headers, *given]
+        if CLOSE in headers:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            headers.append(CLOSE)
+        lines = [b"%b: %b\r\n" % header for header in headers]
+        head = b"".join((STATUS_LINE[status], *lines, b"\r\n"))
+        if head.translate(None, _PLAIN) != b"\r\n" * (len(lines) + 2):
+            raise RuntimeError("a header of the answer holds what no header may hold")
+        return head

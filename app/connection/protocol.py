@@ -23,7 +23,6 @@ from psoup.app.connection.heads import head_refusal
 from psoup.app.connection.lingering import LINGER_S, LingeringTransport
 from psoup.app.connection.parsing import ParsingProtocol
 from psoup.app.connection.refusals import heard_of, refusal, unparsable
-from psoup.app.connection.signals import Signal
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
 from psoup.app.http.bodies import ARRIVING
@@ -202,6 +201,8 @@ class BoundedProtocol(ParsingProtocol):
         # counted from its next bytes on.
         self._arriving = 0 if self._in_head or in_body else len(piece)
         super().data_received(piece)
+        if self._in_head and self._head_timer is None and not self._refused:  # seldom: more follows
+            self._head_timer = self.loop.call_later(self.head_s, self._head_timed_out)
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
             self.refuse(head_refusal(self.url))
         elif in_body:
@@ -244,14 +245,13 @@ class BoundedProtocol(ParsingProtocol):
             self._parse_soon()
 
     def on_message_begin(self) -> None:
-        """Begin a head: its time runs from its first byte on."""
+        """Begin a head: its time runs from its first byte on, if not all of it is there."""
         if self._refused:
             return
         super().on_message_begin()
         self._in_head, self._blank_bytes = True, 0
         self._head_bytes, self._arriving = self._arriving, 0
         self._stop_head_timer()
-        self._head_timer = self.loop.call_later(self.head_s, self._head_timed_out)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; a field behind the body is a trailer, and dropped."""
@@ -274,9 +274,7 @@ class BoundedProtocol(ParsingProtocol):
             self.refuse(error, with_body=with_body)
             return
         if self._has_slot():
-            self.scope["extensions"] = {SENDING: self._sending, ARRIVING: self._body}  # type: ignore[dict-item]
-            super().on_headers_complete()
-            self.cycle.message_event = Signal()  # type: ignore[assignment] # as far as it is used
+            self.begin_request({SENDING: self._sending, ARRIVING: self._body})
             return
         if self._stays_small():
             self._write_problem(no_slot(), closes=False, with_body=with_body)

@@ -15,6 +15,7 @@ from psoup.engine.errors import OverloadedError
 _EMPTY_LINE: Final = b"\r\n\r\n"
 PIECES_MAX: Final = 8
 """Pieces of one request in one turn of the event loop: a head, a body, more where there are many chunks."""
+_LINE_END: Final = b"\r\n"
 _NO_LINE_END: Final = re.compile(rb"[^\r\n]")
 _SEEN_BYTES: Final = len(_EMPTY_LINE) - 1
 """An empty line may be split: so many bytes of it may have come in the piece before."""
@@ -43,6 +44,8 @@ class Unparsed:
 
     def skip_blank(self) -> int:
         """Drop leading line ends, which HTTP allows before a request; return how many bytes they were."""
+        if self._data[self._at] not in _LINE_END:  # as good as always
+            return 0
         found = _NO_LINE_END.search(self._data, self._at)
         first = found.start() if found else len(self._data)
         skipped, self._at = first - self._at, first

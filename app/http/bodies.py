@@ -149,8 +149,11 @@ async def read_body(
         if len(body) + len(piece) > bytes_max:
             raise _too_large(bytes_max)
         held.resize(len(body) + len(piece))
+        is_last = not message.get("more_body", False)
+        if is_last and not body:
+            return bytes(piece)
         body += piece
-        if not message.get("more_body", False):
+        if is_last:
             return bytes(body)
 
 

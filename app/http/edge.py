@@ -30,8 +30,8 @@ Observer = Callable[[Scope, int, int, float], None]
 REQUEST_ID: Final = "psoup.request_id"
 PROBLEM_CODE: Final = "psoup.problem"
 """In a scope's state: the code of the problem that its request is answered with."""
-JOINED: Final = "psoup.joined"
-"""In the message that begins an answer: its small body follows at once, and both are written as one piece."""
+WHOLE: Final = "psoup.whole"
+"""In the message that begins an answer: the whole body, which is small. No other message follows."""
 IS_HEAD: Final = "psoup.head"
 """In a scope: the request is a HEAD, though its method says GET."""
 WAITED_S: Final = "psoup.waited"
@@ -42,7 +42,7 @@ DRAINED_BYTES_MAX: Final = 64 * limits.KIB
 """An unread body up to this size is read and discarded to keep the connection; for a larger one it is closed."""
 DRAIN_S: Final = 0.5
 _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
-_CLOSE: Final = (b"connection", b"close")
+CLOSE: Final = (b"connection", b"close")
 
 
 class Edge:
@@ -148,8 +148,7 @@ class _Answer:
         self.status = self.nbytes = 0
         self._receive = receive
         self._send = send
-        has_body = scope["method"] != "HEAD"
-        self._sending = sending_of(scope) if has_body else None
+        self._is_whole = scope["method"] != "HEAD" and sending_of(scope) is not None
         self._request_id = request_id
         self._unread = self._small = False
         is_awaited = False
@@ -176,15 +175,25 @@ class _Answer:
             self.status = message["status"]
             own = (b"request-id", self._request_id.encode())
             headers = message["headers"] = [*message["headers"], own, _NO_SNIFFING]
-            if self._unread and _CLOSE not in headers and not await self._drained():
-                headers.append(_CLOSE)
-            if (
-                JOINED in message and self._sending is not None
-            ):  # last: nothing else is written from here on
-                self._sending.join()
+            if self._unread and CLOSE not in headers and not await self._drained():
+                headers.append(CLOSE)
+            if WHOLE in message:
+                await self._send_whole(message)
+                return
         else:
             self.nbytes += len(message.get("body", b""))
         await self._send(message)
+
+    async def _send_whole(self, message: Message) -> None:
+        """Send a whole answer: in two messages, as ASGI has them, where a server knows no other way or sends a head."""
+        body = message[WHOLE]
+        self.nbytes += len(body)
+        if self._is_whole:
+            await self._send(message)
+            return
+        del message[WHOLE]
+        await self._send(message)
+        await self._send({"type": "http.response.body", "body": body})
 
     async def _drained(self) -> bool:
         """Return whether the body was small and arrived soon, discarded, so that the connection can be used again."""

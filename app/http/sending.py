@@ -58,7 +58,6 @@ class Sending:
         self._loop = asyncio.get_running_loop()
         self._reserved = self._written = self._sent_before = 0
         self._looking: asyncio.TimerHandle | None = None
-        self._is_joining, self._head = False, b""
         self.ended = self._patient = False
         self._leaving: asyncio.Future[None] | None = None
         self._on_rest = on_rest
@@ -85,23 +84,11 @@ class Sending:
             )
         self._reserved += nbytes
 
-    def join(self) -> None:
-        """Write the next bytes together with those after them: a head and its body are one call of the system then.
-
-        The caller has both, and writes them one after the other.
-        """
-        self._is_joining = True
-
     def write(self, data: bytes) -> None:
         """Write bytes of an answer.
 
         By TLS in pieces: bytes that are encrypted at once count as sent, whether the network has taken them or not.
         """
-        if self._is_joining:
-            self._is_joining, self._head = False, data
-            return
-        if self._head:
-            data, self._head = self._head + data, b""
         self._written += len(data)
         if not self._in_pieces or len(data) <= PIECE_BYTES:
             self._transport.write(data)

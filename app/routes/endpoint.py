@@ -38,6 +38,7 @@ from psoup.app.http.sending import sending_of
 from psoup.app.operate.meters.registry import ROUTE, Meters
 from psoup.app.waiting.audience import Audience
 from psoup.app.waiting.room import WaitingRoom
+from psoup.app.wire.arguments_reader import ArgumentsReader
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import Bits, read_handle
 from psoup.app.wire.parameters import (
@@ -50,8 +51,6 @@ from psoup.app.wire.parameters import (
     SHAPE,
     Arguments,
     Parameter,
-    by_name,
-    read_arguments,
 )
 from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine import limits
@@ -287,7 +286,7 @@ Serve = Callable[[Request], Awaitable[Response]]
 def served(context: Context, endpoint: Endpoint) -> Serve:
     """Return what answers requests for `endpoint`, the same way for all of them."""
     takes_body = endpoint.body is not None
-    known = by_name(endpoint.parameters)
+    reader = ArgumentsReader(endpoint.parameters)
 
     async def serve(request: Request) -> Response:
         scope = request.scope
@@ -303,7 +302,7 @@ def served(context: Context, endpoint: Endpoint) -> Serve:
         with slot:
             caller = admit(request, context, service, endpoint, slot)
             query = scope["query_string"]
-            arguments = read_arguments(query, known) if query else _NO_ARGUMENTS
+            arguments = reader.read(query) if query else _NO_ARGUMENTS
             held = HeldBody(context.bodies) if takes_body else _NO_BODY
             call = Call(request, context, service, arguments, caller, held, slot)
             try:

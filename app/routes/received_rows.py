@@ -1,9 +1,8 @@
 """A body of rows on its way in: read, parsed and checked in full. Sending rows and staging them begin alike."""
 
-import contextlib
 import functools
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -17,13 +16,17 @@ from psoup.engine import limits
 from psoup.engine.errors import NO_STREAM, NotFoundError, RowsRejectedError
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.digest import digest_rows
-from psoup.engine.tuples.schema import STREAM_NAME
+from psoup.engine.tuples.few_rows import FewRowsReader
+from psoup.engine.tuples.json_text import Form
+from psoup.engine.tuples.schema import STREAM_NAME, StreamSchema
 
 Result = TypeVar("Result")
 
 SMALL_BYTES_MAX: Final = 2 * limits.KIB
 SMALL_VALUES_MAX: Final = 8_192
-"""Rows of a body up to these bounds are checked in the event loop."""
+"""Rows of a body up to these bounds are checked in the event loop. None of them is larger than ROW_BYTES_MAX."""
+_FORMS: Final = {JSON: Form.ARRAY, NDJSON: Form.LINES}
+"""Media types of which a few rows become an entry without Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,14 @@ class ReceivedRows:
             EngineError: as `Call.raw_body`.
         """
         self._declared = await declaration(self._call, self.name)
-        with _both_bounds():
+        try:
             self._body = await self._call.raw_body(
                 bytes_max=limits.BODY_INGEST_BYTES_MAX,
                 decoded_bytes_max=limits.BODY_DECODED_BYTES_MAX,
             )
+        except BodyTooLargeError as error:
+            _name_both_bounds(error)
+            raise
         self._received = time.perf_counter()
         self._latest = time.monotonic() + self._call.service.settings.ingest_deadline_s
 
@@ -121,11 +127,14 @@ class ReceivedRows:
             service.clock.now_us(),
             digested=self._digested,
         )
-        with _both_bounds():
+        try:
             if is_small(self._body, self._media_type, found):
                 checked = work()
             else:
                 checked = await service.parsing.run(work, deadline_s=self.left_s)
+        except BodyTooLargeError as error:
+            _name_both_bounds(error)
+            raise
         self._parsed = time.perf_counter()
         if not self._charged:  # an attempt that was stale has paid
             key_id = self._call.caller.key_id
@@ -135,15 +144,10 @@ class ReceivedRows:
         return checked
 
 
-@contextlib.contextmanager
-def _both_bounds() -> Iterator[None]:
+def _name_both_bounds(error: BodyTooLargeError) -> None:
     """Let a refusal of too large a body name both bounds of a batch, bytes and rows: who splits it keeps to both."""
-    try:
-        yield
-    except BodyTooLargeError as error:
-        bounds = {"max_bytes": limits.BODY_INGEST_BYTES_MAX, "max_rows": limits.BATCH_ROWS_MAX}
-        error.extras = {**bounds, **error.extras}
-        raise
+    bounds = {"max_bytes": limits.BODY_INGEST_BYTES_MAX, "max_rows": limits.BATCH_ROWS_MAX}
+    error.extras = {**bounds, **error.extras}
 
 
 def is_small(body: bytes, media_type: str, declaration: Declaration) -> bool:
@@ -168,6 +172,12 @@ def check_rows(
         RowsRejectedError: rows that do not fit the stream.
     """
     schema = declaration.schema
+    form = _FORMS.get(media_type)
+    if form is not None and not digested and is_small(body, media_type, declaration):
+        few = _few_rows(schema).read(body, form, latest_us=now_us + schema.future_us)
+        if few is not None:
+            rows, entry = few
+            return CheckedRows(declaration, rows, entry, b"", [])
     batch = read_rows(body, media_type, schema, now_us=now_us)
     digest = digest_rows(schema, batch) if digested else b""
     encoded = encode_batch(batch)
@@ -180,6 +190,12 @@ def check_rows(
         )
     warnings = row_warnings(batch, schema, b"" if media_type == ARROW else body)
     return CheckedRows(declaration, batch.num_rows, encoded, digest, warnings)
+
+
+@functools.lru_cache(limits.STREAMS_COUNT_CEILING)
+def _few_rows(schema: StreamSchema) -> FewRowsReader:
+    """Return the reader of a stream's small bodies."""
+    return FewRowsReader(schema)
 
 
 async def declaration(call: Call, name: str) -> Declaration:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from psoup.app.errors import MethodError
-from psoup.app.http.edge import JOINED, Application, Receive, Scope, Send, problem_answer
+from psoup.app.http.edge import WHOLE, Application, Receive, Scope, Send, problem_answer
 from psoup.app.http.sending import COUNTED_FROM_BYTES
 from psoup.app.routes.endpoint import Context, Endpoint, Serve, served
 from psoup.app.routes.results.event_stream import EventStream
@@ -111,7 +111,9 @@ async def _send_whole(response: Response, send: Send) -> None:
         "status": response.status_code,
         "headers": response.raw_headers,
     }
-    if 0 < len(response.body) < COUNTED_FROM_BYTES:
-        start[JOINED] = True
+    if len(response.body) < COUNTED_FROM_BYTES:
+        start[WHOLE] = response.body
+        await send(start)
+        return
     await send(start)
     await send({"type": "http.response.body", "body": response.body})

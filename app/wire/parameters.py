@@ -1,7 +1,7 @@
 """Query parameters: each declared once, read strictly, described in the OpenAPI from the same declaration."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
@@ -60,11 +60,6 @@ class Arguments:
     def get(self, parameter: Parameter) -> Any:  # noqa: ANN401 (typed where it is read)
         """Return the value of `parameter`: None, or () for one that may come several times."""
         return self.values.get(parameter.name, () if parameter.many else None)
-
-
-def by_name(parameters: Sequence[Parameter]) -> Mapping[str, Parameter]:
-    """Return the parameters of an endpoint by their names."""
-    return {parameter.name: parameter for parameter in parameters}
 
 
 def read_arguments(query_string: bytes, known: Mapping[str, Parameter]) -> Arguments:

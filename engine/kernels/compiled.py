@@ -1,4 +1,4 @@
-"""How a kernel is compiled: by numba, without the GIL, kept on disk between runs.
+"""How a kernel is compiled: by numba, without the GIL but where it is brief, kept on disk between runs.
 
 A kernel is a plain function of arrays and numbers that runs in Python as well, slowly: tests run it both
 ways, beside a twin in NumPy. What numba compiles lies beside the source, or in the user's cache folder where
@@ -52,12 +52,20 @@ def of_finite(function: Kernel) -> Kernel:
     return _kept(function, fastmath={"nnan", "nsz"})
 
 
-def _kept(function: Kernel, **options: object) -> Kernel:
+def brief(function: Kernel) -> Kernel:
+    """Return the function compiled for calls of a few microseconds: it keeps the GIL.
+
+    A thread that lets go of it for so short a time may wait for milliseconds until it has it again.
+    """
+    return _kept(function, nogil=False)
+
+
+def _kept(function: Kernel, *, nogil: bool = True, **options: object) -> Kernel:
     njit: Any = numba.njit
     try:
-        made = njit(nogil=True, cache=True, **options)(function)
+        made = njit(nogil=nogil, cache=True, **options)(function)
     except RuntimeError:  # no folder to keep it in
-        return cast("Kernel", njit(nogil=True, **options)(function))
+        return cast("Kernel", njit(nogil=nogil, **options)(function))
     # numba looks at the kernel's own file alone, and would go on with what others in it were.
     made._cache._cache_file._source_stamp = sources()  # noqa: SLF001
     return cast("Kernel", made)

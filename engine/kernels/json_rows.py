@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.addresses import byte, put, word
-from psoup.engine.kernels.compiled import compiled
+from psoup.engine.kernels.compiled import brief, compiled
 from psoup.engine.kernels.json_values import SPAN_BITS, Bounds, Cells, Memory, blank, null, value
 
 _NEWLINE, _SPACE, _QUOTE, _COLON, _COMMA, _N = (
@@ -169,6 +169,38 @@ def array(text: Memory, length: int, columns: Columns, cells: Cells, room: int) 
             return -1
         at = blank(text, at + 1, _NEWLINE)
     return rows if at == length else -1
+
+
+@brief
+def few(
+    is_lines: bool,  # noqa: FBT001 (compiled functions take no keywords)
+    text: Memory,
+    length: int,
+    names: Memory,
+    name_at: Memory,
+    kinds: Memory,
+    nullable: Memory,
+    follows: Memory,
+    given: Memory,
+    width: int,
+    number_length: int,
+    text_bytes: int,
+    earliest_us: int,
+    latest_us: int,
+    values: Memory,
+    floats: Memory,
+    states: Memory,
+    room: int,
+) -> int:
+    """Read by `lines` or by `array`, of which it has the arguments one by one: tuples take longer to hand over than
+    a row to read.
+    """  # noqa: D205
+    bounds = Bounds(number_length, text_bytes, earliest_us, latest_us)
+    columns = Columns(names, name_at, kinds, nullable, follows, given, width, bounds)
+    cells = Cells(values, floats, states)
+    if is_lines:
+        return lines(text, length, columns, cells, room)
+    return array(text, length, columns, cells, room)
 
 
 @compiled

@@ -12,7 +12,11 @@ from typing import Final, NamedTuple
 CONTINUATION: Final = b"\xff\xff\xff\xff"
 END: Final = CONTINUATION + b"\0\0\0\0"
 WORD_BYTES: Final = 8
+PREFIX_BYTES: Final = 8
+"""Of a message, in front of its metadata: the continuation, and how long they are."""
 
+_COUNT_BYTES: Final = 4
+"""In front of the elements of a vector."""
 _VERSION_5: Final = 4
 _RECORD_BATCH: Final = 3
 
@@ -47,7 +51,23 @@ def metadata_of(stream: bytes, begin: int) -> bytes:
     if stream[begin : begin + 4] != CONTINUATION:
         return b""
     length = int.from_bytes(stream[begin + 4 : begin + 8], "little")
-    return stream[begin + 8 : begin + 8 + length]
+    first = begin + PREFIX_BYTES
+    return stream[first : first + length]
+
+
+class Slots(NamedTuple):
+    """Where the metadata of a record batch's message has the numbers that differ between batches of one stream.
+
+    Attributes:
+        rows, body_length: each an int64.
+        columns: a pair of int64 for each column, its rows and how many of them are NULL.
+        buffers: a pair of int64 for each buffer, where it begins in the body, and its length.
+    """
+
+    rows: int
+    body_length: int
+    columns: int
+    buffers: int
 
 
 def layout(metadata: bytes, begin: int) -> Layout | None:
@@ -57,12 +77,17 @@ def layout(metadata: bytes, begin: int) -> Layout | None:
         None if this is no uncompressed record batch of format 5 whose parts lie where they have to.
     """
     try:
-        return _layout(metadata, begin + 8 + len(metadata))
+        return _layout(metadata, begin + PREFIX_BYTES + len(metadata))
     except (struct.error, IndexError):  # it leads outside itself
         return None
 
 
-def _layout(data: bytes, body: int) -> Layout | None:
+def slots(data: bytes) -> Slots | None:
+    """Return where a message's metadata has its numbers; None if this is no uncompressed record batch of format 5.
+
+    Raises:
+        struct.error, IndexError: it leads outside itself.
+    """
     version, kind, header, length, *_ = *_fields(data, _pointed(data, 0)), 0, 0, 0, 0
     if not (version and kind and header and length):
         return None
@@ -71,10 +96,18 @@ def _layout(data: bytes, body: int) -> Layout | None:
     count, columns, places, *more = *_fields(data, _pointed(data, header)), 0, 0, 0
     if not (count and columns and places) or any(more):  # more: it is compressed
         return None
-    (body_length,) = struct.unpack_from("<q", data, length)
-    (rows,) = struct.unpack_from("<q", data, count)
-    nodes = _pairs(data, _pointed(data, columns))
-    buffers = _pairs(data, _pointed(data, places))
+    of_columns, of_buffers = _pointed(data, columns), _pointed(data, places)
+    return Slots(count, length, of_columns + _COUNT_BYTES, of_buffers + _COUNT_BYTES)
+
+
+def _layout(data: bytes, body: int) -> Layout | None:
+    found = slots(data)
+    if found is None:
+        return None
+    (body_length,) = struct.unpack_from("<q", data, found.body_length)
+    (rows,) = struct.unpack_from("<q", data, found.rows)
+    nodes = _pairs(data, found.columns)
+    buffers = _pairs(data, found.buffers)
     inside = all(at >= 0 and 0 <= size <= body_length - at for at, size in buffers)
     whole = all(held == rows and 0 <= nulls <= rows for held, nulls in nodes)
     if not (inside and whole) or any((body + at) % WORD_BYTES for at, _ in buffers):
@@ -105,8 +138,8 @@ def _fields(data: bytes, table: int) -> tuple[int, ...]:
     return tuple(table + offset if offset else 0 for offset in offsets)
 
 
-def _pairs(data: bytes, vector: int) -> list[tuple[int, int]]:
-    """Return the elements of the vector at `vector`, each two numbers."""
-    (count,) = struct.unpack_from("<I", data, vector)
-    numbers = struct.unpack_from(f"<{2 * count}q", data, vector + 4)
+def _pairs(data: bytes, first: int) -> list[tuple[int, int]]:
+    """Return the elements, each two numbers, of the vector whose first one is at `first`."""
+    (count,) = struct.unpack_from("<I", data, first - _COUNT_BYTES)
+    numbers = struct.unpack_from(f"<{2 * count}q", data, first)
     return list(zip(numbers[::2], numbers[1::2], strict=True))

@@ -7,6 +7,7 @@ escapes in names, 2^64, members that do not exist, whatever is wrong. So there i
 import functools
 import json
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +38,9 @@ _BOUNDS = Bounds(
     earliest_us=limits.TIMESTAMP_US_MIN,
     latest_us=limits.TIMESTAMP_US_MAX,
 )
-_LENGTH_MASK = (1 << SPAN_BITS) - 1
-assert 6 * _BOUNDS.text_bytes + 3 <= _LENGTH_MASK, (
+LENGTH_MASK: Final = (1 << SPAN_BITS) - 1
+"""Of a span."""
+assert 6 * _BOUNDS.text_bytes + 3 <= LENGTH_MASK, (
     "a span holds the length of a text, escaped and quoted"
 )
 
@@ -49,7 +51,7 @@ def arrays_from_json_text(body: bytes, schema: StreamSchema, form: Form) -> list
     Cost: about 2 ns a byte, and 40 microseconds; 50 ns more for a float that needs more than one operation,
     and 200 ns for a text with escapes.
     """
-    columns = _columns(schema.columns)
+    columns = columns_to_read(schema.columns)
     if columns is None or not _is_utf8(body):
         return None
     text = text_of(body)
@@ -65,7 +67,7 @@ def arrays_from_json_text(body: bytes, schema: StreamSchema, form: Form) -> list
 
 
 @functools.lru_cache(maxsize=limits.STREAMS_COUNT_CEILING)
-def _columns(columns: tuple[ColumnSchema, ...]) -> Columns | None:
+def columns_to_read(columns: tuple[ColumnSchema, ...]) -> Columns | None:
     """Return the columns as the kernels take them; None where a name cannot stand in JSON as it is."""
     names = [column.name.encode() for column in columns]
     if any(b'"' in name or b"\\" in name for name in names):
@@ -144,7 +146,7 @@ def _texts(
 ) -> pa.StringArray:
     """Return the text of each span."""
     offsets = np.zeros(len(spans) + 1, np.int32)
-    np.cumsum(spans & _LENGTH_MASK, out=offsets[1:])
+    np.cumsum(spans & LENGTH_MASK, out=offsets[1:])
     data = np.empty(int(offsets[-1]), np.uint8)
     gather(body, spans, offsets, data)
     buffers = pa.py_buffer(offsets), pa.py_buffer(data)

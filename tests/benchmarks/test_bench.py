@@ -265,7 +265,7 @@ def test_front_benchmark_at_smoke_size_measures_requests():
     (survey,) = bench_front.contests(Size.SMOKE)
     found = {figure.key: figure for figure in survey.run()}
     told = [one for one in found.values() if one.title.startswith(bench_front.TIMES)]
-    assert 6 == len(told)
+    assert 7 == len(told)
     assert all(0 < one.value < np.inf for one in told)
     assert found["front-memory-bare"].value > 0
 

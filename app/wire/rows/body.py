@@ -36,6 +36,8 @@ ARROW: Final = "application/vnd.apache.arrow.stream"
 COLUMNS: Final = "application/vnd.psoup.columns+json"
 MEDIA_TYPES: Final = (JSON, NDJSON, CSV, ARROW, COLUMNS)
 ALIASES: Final = {"application/jsonl": NDJSON}
+_TYPES_KNOWN_MAX: Final = 64
+"""Values of `Content-Type` whose meaning is remembered: a client sends the same one each time."""
 _FIXED_BYTES: Final = {ColumnType.BOOL: 1}
 
 
@@ -56,6 +58,7 @@ class _Checks(NamedTuple):
 Reader = Callable[[bytes, StreamSchema], tuple[list[pa.Array], LinesOf | None]]
 
 
+@functools.lru_cache(_TYPES_KNOWN_MAX)
 def media_type_of(content_type: str | None, taken: tuple[str, ...] = MEDIA_TYPES) -> str:
     """Return which of `taken` a Content-Type names; parameters other than a charset are ignored.
 

@@ -9,12 +9,14 @@ import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from psoup.app.errors import BodyTooLargeError
+from psoup.app.errors import BodyTooLargeError, UnknownFieldError
 from psoup.app.http.page_tokens import PageTokens, page_key
 from psoup.app.wire.answers.encoding import RowSet, meta_columns, row_objects
 from psoup.app.wire.answers.negotiation import choose_format, encode_content
+from psoup.app.wire.arguments_reader import KEPT_COUNT_MAX, ArgumentsReader
 from psoup.app.wire.content import decode_body
 from psoup.app.wire.models.invocations import position_from_json, position_to_json
+from psoup.app.wire.parameters import COUNT, MIN_SEQ
 from psoup.app.wire.rows.body import CSV, JSON, NDJSON, read_rows
 from psoup.app.wire.rows.errors import RowError, RowErrors
 from psoup.app.wire.rows.json_text import find_long_number
@@ -279,3 +281,19 @@ def test_numbers_within_texts_are_none(text):
         body = b" " * before + b'["' + text + b'", %s]'
         assert find_long_number(body % b"1") is None
         assert len(body) - 3 == find_long_number(body % (b"2" * 33))
+
+
+def test_a_query_string_that_comes_again_is_read_once():
+    """What is kept of it is bounded, and a refusal is made anew."""
+    reader = ArgumentsReader([COUNT, MIN_SEQ])
+    first = reader.read(b"min_seq=7&count=only")
+    assert {"min_seq": 7, "count": "only"} == first.values
+    assert first is reader.read(b"min_seq=7&count=only")
+    for number in range(KEPT_COUNT_MAX + 1):
+        assert {"min_seq": number} == reader.read(b"min_seq=%d" % number).values
+    assert first is not reader.read(b"min_seq=7&count=only")
+    for _ in range(2):
+        with pytest.raises(UnknownFieldError):
+            reader.read(b"x=1")
+    long = b"min_seq=1" + b"&" * 300
+    assert reader.read(long) is not reader.read(long)

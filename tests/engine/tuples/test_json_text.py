@@ -4,16 +4,19 @@ import json
 import struct
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
 from psoup.engine import limits
 from psoup.engine.kernels import json_bodies, json_rows, json_values
-from psoup.engine.kernels.json_bodies import Form
+from psoup.engine.kernels.json_bodies import FewCells, Form
 from psoup.engine.tuples import json_text
-from psoup.engine.tuples.arrow import ARROW_TYPES
+from psoup.engine.tuples.arrow import ARROW_TYPES, arrow_schema, encode_batch
+from psoup.engine.tuples.few_rows import FewRowsReader
 from psoup.engine.tuples.json_text import arrays_from_json_text
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
+from psoup.engine.tuples.time_unit import COARSE_COUNTS, TimeUnit
 from tests.engine.kernels import twins
 from tests.engine.tuples.plain_json import RefusedError, columns_of
 
@@ -27,6 +30,7 @@ SCHEMA = StreamSchema(
     time=None,
     clock=ClockKind.SERVER,
 )
+FEW_ROWS = FewRowsReader(SCHEMA)
 NAMES = [column.name for column in SCHEMA.columns]
 FORMS = list(Form)
 INSTANTS = [
@@ -120,12 +124,49 @@ def check(body, form):
     """Assert that a body is left alone, or read as what it says; return whether it was read."""
     arrays = arrays_from_json_text(body, SCHEMA, form)
     if arrays is None:
+        check_few(body, form, None)
         return False
     for array in arrays:
         array.validate(full=True)
+    check_few(body, form, arrays)
     assert [ARROW_TYPES[c.type] for c in SCHEMA.columns] == [array.type for array in arrays]
     assert expected(body, form) == list(map(values, arrays))
     return True
+
+
+def check_few(body, form, arrays):
+    """Assert that few rows become the bytes that Arrow writes of their columns, or are left alone."""
+    if form is Form.COLUMNS:
+        return
+    found = FEW_ROWS.read(body, form, latest_us=limits.TIMESTAMP_US_MAX)
+    is_plain = arrays is not None and len(arrays[0]) > 0 and b"\\" not in body
+    if is_plain and not any(us in COARSE_COUNTS for us in instants(arrays)):
+        assert found is not None, body
+    if found is not None:
+        assert arrays is not None, body
+        batch = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(SCHEMA))
+        assert (len(batch), encode_batch(batch)) == found
+
+
+def instants(arrays):
+    """Return all instants of a batch, in microseconds."""
+    dated = [array for array in arrays if array.type == ARROW_TYPES[ColumnType.TIMESTAMP]]
+    return [us for array in dated for us in array.cast("int64").drop_null().to_pylist()]
+
+
+def few_plainly(reader, body, form):
+    """Read a small body by the Python function of its kernel; nothing outside of an array can be touched."""
+    columns = reader._held
+    text = json_bodies.text_of(body)
+    room = json_bodies.room_for(text, form)
+    cells = json_bodies.cells_for(room * columns.width)
+    rows = json_rows.few(  # type: ignore[call-arg] # bounds are four
+        form is Form.LINES, Walled(text), len(body),
+        Walled(columns.names), Walled(columns.name_at), Walled(columns.kinds), Walled(columns.nullable),
+        Walled(columns.follows.copy()), Walled(columns.given.copy()), columns.width, *columns.bounds,
+        Walled(cells.values), Walled(cells.floats), Walled(cells.states), room,
+    )  # fmt: skip
+    return FewCells(rows, room, bytearray(cells.values), bytearray(cells.states))
 
 
 class Walled:
@@ -153,6 +194,7 @@ def kernels(request, monkeypatch):
                     monkeypatch.setattr(module, name, twins.plainly(one))
         monkeypatch.setattr(json_text, "gather", json_rows.gather)
         monkeypatch.setattr(json_bodies, "address", Walled)
+        monkeypatch.setattr(json_bodies.FewReader, "read", few_plainly)
 
 
 @given(
@@ -229,6 +271,7 @@ def test_oracle_bodies_at_the_edges_are_read(kernels, body, form):
 def test_bodies_that_are_not_plain_are_left_alone(kernels, body, form):
     """What is broken, refused or only rare is not read here."""
     assert arrays_from_json_text(body, SCHEMA, form) is None
+    check_few(body, form, None)
 
 
 def test_oracle_bodies_cut_short_anywhere_are_left_alone_or_read_as_they_are(kernels):
@@ -270,6 +313,7 @@ def test_names_that_need_escapes_are_left_alone():
         schema = StreamSchema("s", columns, None, ClockKind.SERVER)
         for body in (json.dumps({name: 1}), f'{{"{name}":1}}'):
             assert arrays_from_json_text(body.encode(), schema, Form.LINES) is None
+            assert FewRowsReader(schema).read(body.encode(), Form.LINES, latest_us=0) is None
 
 
 @given(
@@ -290,3 +334,21 @@ def test_memory_under_a_null_is_zero():
     assert arrays is not None
     array = arrays[NAMES.index("int64")]
     assert [0, 5] == np.frombuffer(array.buffers()[1], np.int64, count=2).tolist()
+
+
+def test_few_rows_are_dated_in_their_unit_and_not_past_the_latest_instant():
+    """Counts become microseconds; what is no instant, or dated later, is left alone with all rows beside it."""
+    columns = (ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False, unit=TimeUnit.S),)
+    reader = FewRowsReader(StreamSchema("s", columns, "ts", ClockKind.HIGH_WATER))
+    microseconds = (ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),)
+    plain = FewRowsReader(StreamSchema("s", microseconds, "ts", ClockKind.HIGH_WATER))
+    latest_us = 7 * limits.SECOND_US
+    body = b'[{"ts":5},{"ts":7}]'
+    expected = plain.read(b'[{"ts":5000000},{"ts":7000000}]', Form.ARRAY, latest_us=latest_us)
+    assert expected is not None
+    assert expected == reader.read(body, Form.ARRAY, latest_us=latest_us)
+    assert reader.read(body, Form.ARRAY, latest_us=latest_us - 1) is None
+    assert reader.read(b'{"ts":%d}' % 2**60, Form.ARRAY, latest_us=2**62) is None
+    assert plain.read(b'{"ts":1790000000}', Form.ARRAY, latest_us=2**62) is None, (
+        "it may be seconds"
+    )
