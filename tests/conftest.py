@@ -71,7 +71,7 @@ httpx2_transports.create_ssl_context = ssl_context
 # the torture profile draws many new ones and prints how to repeat a failure.
 settings.register_profile(
     "suite",
-    max_examples=30,  # the same at every run: what they have not found, twice as many would not
+    max_examples=20,  # the same at every run: what they have not found, twice as many would not
     deadline=None,  # two cores shared with other tests say nothing about speed
     derandomize=True,
     print_blob=True,
