@@ -1,5 +1,6 @@
 """What every test may use: Hypothesis profiles and the folder of real data."""
 
+import atexit
 import functools
 import gc
 import os
@@ -96,8 +97,15 @@ def pytest_configure(config: pytest.Config) -> None:
     log_plainly()
     if config.pluginmanager.hasplugin("_cov"):
         config.pluginmanager.register(Tracing(config), "tracing")
+    if is_of_xdist(config):
+        atexit.register(os._exit, 0)  # behind what tests have registered
     wanted = config.getoption("markexpr") or ""
     settings.load_profile("torture" if "slow" in wanted and "not slow" not in wanted else "suite")
+
+
+def is_of_xdist(config: pytest.Config) -> bool:
+    """Return whether this process is one of those that tests are handed out to."""
+    return hasattr(config, "workerinput")
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
@@ -158,9 +166,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    """Let Python end as ever: extensions that are left with objects then say that they leak."""
-    gc.unfreeze()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let Python end as ever: extensions that are left with objects then say that they leak.
+
+    A process of xdist ends at once: taking apart all that was collected takes five seconds of a core.
+    """
+    if not is_of_xdist(config):
+        gc.unfreeze()
 
 
 def log_plainly() -> None:
