@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= auto        # test processes; auto is one more than there are cores
+JOBS ?= auto        # test processes; auto is two more than there are cores
 MINUTES ?= 30       # of random kills, by `make torture`
 COVERAGE_MIN := 95  # per cent of the branches and lines of engine/ and storage/
 
@@ -52,13 +52,15 @@ demo-spark: $(VENV)/.installed-spark ## files through Spark into psoup and back,
 
 test: $(VENV)/.installed-dev $(CONSOLE) ## run the whole suite and measure the branches that its examples cover
 	@# Bytecode is kept whatever the environment says: all test processes, and those they start, import the same files.
+	@# It is made ahead: they begin together, and each would make all of it.
+	@$(BIN)/python -m compileall -q -j 0 app engine pipeline psoup pyspark_psoup storage conformance benchmarks tests
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest --numprocesses=$(strip $(JOBS)) --dist=worksteal --durations=10 \
 		--cov --cov-report=term --cov-fail-under=$(strip $(COVERAGE_MIN))
 
 check: $(VENV)/.installed-dev ## lint, format, types and imports: what has to be clean before a commit
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
+	@$(BIN)/mypy --num-workers auto
 	@$(BIN)/lint-imports
 
 format: $(VENV)/.installed-dev ## rewrite what the formatter and the safe fixes can

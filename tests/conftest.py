@@ -1,13 +1,19 @@
 """What every test may use: Hypothesis profiles and the folder of real data."""
 
+import atexit
+import functools
 import gc
+import os
 import re
+import ssl
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 from httpx2 import _config as httpx2_defaults
+from httpx2._transports import default as httpx2_transports
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import engine as hypothesis_engine
 
@@ -30,7 +36,7 @@ TRACED = (
 A kernel runs as Python only where it is compared with what is compiled of it; readers of JSON are given many drawn
 bodies and few written ones; `engine/ahead` is tried over its executors.
 """
-FAMILY = re.compile("_oracle_|_differential_|^test_order_")
+FAMILY = re.compile("_oracle_|_differential_|^test_order_|^test_fuzz_")
 """In the name of a test that compares many cases: tests/README.md."""
 
 # A failure is told in time: the smallest example of half a minute, not of Hypothesis's five, which are more than the
@@ -43,11 +49,30 @@ for wait in ("connect", "read", "write", "pool"):
     assert hasattr(httpx2_defaults.DEFAULT_TIMEOUT_CONFIG, wait), "httpx2 has another name for it"
     setattr(httpx2_defaults.DEFAULT_TIMEOUT_CONFIG, wait, WAIT_S)
 
+# Certificates of the system are read once, where a test names no others: each look at them takes 20 ms.
+assert hasattr(httpx2_transports, "create_ssl_context"), "httpx2 has another name for it"
+
+
+@functools.cache
+def authorities(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Return whom clients trust that are not told whom, with these of the two variables."""
+    return httpx2_defaults.create_ssl_context()
+
+
+def ssl_context(verify: ssl.SSLContext | bool = True, **given: Any) -> ssl.SSLContext:
+    """Return what `httpx2` makes for a client."""
+    if verify is not True:
+        return httpx2_defaults.create_ssl_context(verify, **given)
+    return authorities(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+httpx2_transports.create_ssl_context = ssl_context
+
 # The suite draws the same examples at every run, so that a failure belongs to the change at hand;
 # the torture profile draws many new ones and prints how to repeat a failure.
 settings.register_profile(
     "suite",
-    max_examples=30,  # the same at every run: what they have not found, twice as many would not
+    max_examples=20,  # the same at every run: what they have not found, twice as many would not
     deadline=None,  # two cores shared with other tests say nothing about speed
     derandomize=True,
     print_blob=True,
@@ -72,14 +97,21 @@ def pytest_configure(config: pytest.Config) -> None:
     log_plainly()
     if config.pluginmanager.hasplugin("_cov"):
         config.pluginmanager.register(Tracing(config), "tracing")
+    if is_of_xdist(config):
+        atexit.register(os._exit, 0)  # behind what tests have registered
     wanted = config.getoption("markexpr") or ""
     settings.load_profile("torture" if "slow" in wanted and "not slow" not in wanted else "suite")
 
 
+def is_of_xdist(config: pytest.Config) -> bool:
+    """Return whether this process is one of those that tests are handed out to."""
+    return hasattr(config, "workerinput")
+
+
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Run a process more than there are cores: for a third of their time tests wait, for a clock or a process."""
-    return (yield) + 1
+    """Run two processes more than there are cores: for a third of their time tests wait, for a clock or a process."""
+    return (yield) + 2
 
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis
@@ -107,9 +139,15 @@ def trace_examples(items: list[pytest.Item]) -> None:
     for item in items:
         compares = FAMILY.search(item.name.partition("[")[0]) is not None
         compares |= item.get_closest_marker("hypothesis") is not None
-        reaching = TRACED if compares else (*COVERING, *TRACED)
-        if not any(item.path.is_relative_to(path) for path in reaching):
+        if not _is_reaching(item.path, compares=compares):
             item.add_marker("no_cover")
+
+
+@functools.cache
+def _is_reaching(path: Path, *, compares: bool) -> bool:
+    """Return whether a test of this file is to reach lines; `compares`: it compares many cases."""
+    reaching = TRACED if compares else (*COVERING, *TRACED)
+    return any(path.is_relative_to(one) for one in reaching)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -128,9 +166,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_unconfigure() -> None:
-    """Let Python end as ever: extensions that are left with objects then say that they leak."""
-    gc.unfreeze()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let Python end as ever: extensions that are left with objects then say that they leak.
+
+    A process of xdist ends at once: taking apart all that was collected takes five seconds of a core.
+    """
+    if not is_of_xdist(config):
+        gc.unfreeze()
 
 
 def log_plainly() -> None:

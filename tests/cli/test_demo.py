@@ -188,8 +188,14 @@ def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
 
 
 @pytest.mark.service
-def test_demo_that_stays_serves_until_it_is_interrupted(tmp_path):
-    """After its seconds the sensors go on, and the service with its queries, and says where; Ctrl-C ends it as ever."""
+@pytest.mark.parametrize(
+    "ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
+)
+def test_demo_that_stays_serves_until_it_is_interrupted(ending, tmp_path):
+    """After its seconds the sensors go on, and the service with its queries, and says where.
+
+    Ctrl-C and a polite kill end it as ever: exit 0, nothing answers, no socket or file stays.
+    """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [*COMMAND, "1", "--stay"]
     with child(command, stdout=subprocess.PIPE, text=True, env=environment) as demo:
@@ -208,11 +214,13 @@ def test_demo_that_stays_serves_until_it_is_interrupted(tmp_path):
             ),
             "the sensors go on",
         )
-        demo.send_signal(signal.SIGINT)
-        demo.stdout.read()
+        demo.send_signal(ending)
+        rest = demo.stdout.read()
         assert 0 == demo.wait()
+    assert "the service is stopped" in rest
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(url + "/healthz", trust_env=False)
+    assert [] == [path for path in tmp_path.rglob("*") if not path.is_dir()]
 
 
 @pytest.mark.slow
@@ -238,12 +246,11 @@ def test_demo_ends_by_itself_and_leaves_nothing(tmp_path):
     assert [] == [path for path in tmp_path.rglob("*") if not path.is_dir()]
 
 
+@pytest.mark.slow
 @pytest.mark.service
-@pytest.mark.parametrize(
-    "ending", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
-)
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_demo_interrupted_stops_its_service(ending, tmp_path):
-    """Ctrl-C and a polite kill end it in order: exit 0, nothing answers, no socket or file stays."""
+    """So they end it before its seconds are over."""
     command = [*COMMAND, "600"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with child(command, stdout=subprocess.PIPE, text=True, env=environment) as demo:

@@ -1,5 +1,7 @@
 """Where a service is and how it is spoken to: what cannot be is refused before anything is sent."""
 
+import ssl
+
 import httpx2
 import pytest
 
@@ -7,7 +9,7 @@ from psoup.client.address import is_same_origin
 from psoup.client.calls import PsoupClient
 from psoup.client.errors import AddressError, ServiceUnreachableError
 from psoup.client.retrying import unreachable
-from psoup.client.transport import unreached
+from psoup.client.transport import settings, unreached
 
 
 @pytest.mark.parametrize(
@@ -101,3 +103,10 @@ def test_url_with_a_password_is_refused_and_not_shown():
 def test_origin_is_scheme_host_and_port(one, other, same):
     """All three have to be equal; a port that is not named is the scheme's own."""
     assert same == is_same_origin(httpx2.URL(one), httpx2.URL(other))
+
+
+def test_client_of_plain_http_reads_no_certificates():
+    """Those of the system take 20 ms, and none is shown; a context without authorities trusts nobody."""
+    context = settings("http://h", None)["verify"]
+    assert [] == context.get_ca_certs()
+    assert (ssl.CERT_REQUIRED, True) == (context.verify_mode, context.check_hostname)

@@ -47,7 +47,7 @@ def shared() -> Iterator[tuple[str, object]]:
 @pytest.mark.parametrize(
     ("url", "files"),
     [
-        ("memory", ALL),
+        pytest.param("memory", ALL, marks=pytest.mark.slow),
         pytest.param("worker", OF_EACH_SHAPE, marks=pytest.mark.redis),
         pytest.param("worker", ALL, marks=[pytest.mark.redis, pytest.mark.slow]),
     ],
@@ -55,7 +55,10 @@ def shared() -> Iterator[tuple[str, object]]:
     ids=["memory", "worker", "worker-all"],
 )
 def test_service_passes_the_worlds(url, files, capsys):
-    """Every answer of every world of the files is what it has to be."""
+    """Every answer of every world of the files is what it has to be.
+
+    In memory `tests/client/test_rule.py` plays all of them at every run.
+    """
     assert 0 == run.main(["--url", url, "--worlds", *map(str, files)]), capsys.readouterr().out
 
 

@@ -17,7 +17,7 @@ START_S = 400
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test here that asks for the session, so that it can be left out."""
     for item in items:
-        if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+        if "spark" in getattr(item, "fixturenames", ()) and item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.spark)
             item.add_marker(pytest.mark.timeout(START_S))
 

@@ -1,5 +1,7 @@
 """The Query SteM: slots, sharing, and what is left of a clause that has gone."""
 
+import functools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -64,14 +66,12 @@ def passing(stem):
     return {clause_id: set(page.rows(0).tolist()) for clause_id, page in block.pages()}
 
 
+@functools.cache
 def alone(where):
     """Return the rows that a clause finds in a SteM of its own."""
     stem = QuerySteM()
     stem.build(ClauseId(1), clause(where), AUTO)
     return passing(stem).get(1, set())
-
-
-ALONE = {where: alone(where) for where in WHERES}
 
 
 @pytest.mark.parametrize("make_index", [grouped_filter.GroupedFilters, PlainIndex])
@@ -82,6 +82,7 @@ def test_query_stem_under_any_changes_oracle_lets_each_clause_find_what_it_finds
     make_index, tile_slots, changes
 ):
     """Clauses come and go, slots are reused, and each finds what it finds in a SteM of its own."""
+    found = {where: alone(where) for where in WHERES}  # with tiles as they are
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table_probe, "TILE_SLOTS", tile_slots)
         stem, names = QuerySteM(make_index), iter(range(100, 200))
@@ -94,7 +95,7 @@ def test_query_stem_under_any_changes_oracle_lets_each_clause_find_what_it_finds
                 stem.build(clause_id, clause(where), AUTO)
                 standing[place] = clause_id, where
             stem.check()
-        assert {i: ALONE[asked] for i, asked in standing.values()} == passing(stem)
+        assert {i: found[asked] for i, asked in standing.values()} == passing(stem)
         assert len(standing) == stem.statistics().clauses
 
 
@@ -109,7 +110,7 @@ def test_query_stem_twin_of_alone_is_right():
         "TRUE": lambda a, t: True,
     }
     for where, holds in expected.items():
-        assert {i for i, a, t in ROWS if holds(a, t)} == ALONE[where], where
+        assert {i for i, a, t in ROWS if holds(a, t)} == alone(where), where
 
 
 def test_query_stem_equal_residual_factors_are_evaluated_once():
@@ -156,11 +157,11 @@ def test_query_stem_looks_at_its_own_slots_in_every_lineage():
     """A clause that comes after a chunk asks for its residual factor of the next one."""
     stem = QuerySteM()
     stem.build(ClauseId(1), clause("a + 1 > 3"), AUTO)
-    assert {1: ALONE["a + 1 > 3"]} == passing(stem)
+    assert {1: alone("a + 1 > 3")} == passing(stem)
     stem.build(ClauseId(2), clause("a + 1 > 3"), AUTO)
-    assert {1: ALONE["a + 1 > 3"], 2: ALONE["a + 1 > 3"]} == passing(stem)
+    assert {1: alone("a + 1 > 3"), 2: alone("a + 1 > 3")} == passing(stem)
     stem.evict(ClauseId(1))
-    assert {2: ALONE["a + 1 > 3"]} == passing(stem)
+    assert {2: alone("a + 1 > 3")} == passing(stem)
 
 
 def test_query_stem_built_twice_is_refused():

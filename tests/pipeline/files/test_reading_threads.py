@@ -1,5 +1,6 @@
 """Files are read by the thread that asks for their rows: Arrow's threads must not be inside Python at its end."""
 
+import functools
 import io
 import threading
 
@@ -17,21 +18,23 @@ from tests.pipeline.files.conftest import PACKERS
 ROWS = 300_000
 
 
-def _parquet():
+NAMES = ("a.csv", "a.ndjson", "a.parquet")
+
+
+@functools.cache
+def content(name):
+    """Return what the file of this name holds."""
+    if name == "a.csv":
+        return "n\n" + "".join(f"{i}\n" for i in range(ROWS))
+    if name == "a.ndjson":
+        return "".join(f'{{"n":{i}}}\n' for i in range(ROWS))
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"n": range(ROWS)}), sink, row_group_size=10_000)
     return sink.getvalue().to_pybytes()
 
 
-CONTENTS = {
-    "a.csv": "n\n" + "".join(f"{i}\n" for i in range(ROWS)),
-    "a.ndjson": "".join(f'{{"n":{i}}}\n' for i in range(ROWS)),
-    "a.parquet": _parquet(),
-}
-
-
 @pytest.mark.parametrize("suffix", PACKERS)
-@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_file_is_read_in_the_thread_that_asks(write, monkeypatch, name, suffix):
     """Whatever its format and compression: no other thread calls the file."""
     callers = set()
@@ -58,7 +61,7 @@ def test_file_is_read_in_the_thread_that_asks(write, monkeypatch, name, suffix):
             self._note()
             return super().readline(*given)
 
-    path = write(name + suffix, CONTENTS[name])
+    path = write(name + suffix, content(name))
     monkeypatch.setattr(io, "BufferedReader", Watched)
     batches = DataFile(path, ReadOptions()).batches(parse_columns("n int64"), rows=50_000)
     assert ROWS == sum(batch.num_rows for batch in batches)
