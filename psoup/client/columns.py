@@ -18,6 +18,10 @@ ARROW_TYPES: Final[Mapping[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us", tz="UTC"),
 }
 """Types of columns, by their names on the wire."""
+_VALUE_BYTES: Final[Mapping[str, int]] = {"bool": 1, "string": 5} | dict.fromkeys(
+    ("int64", "float64", "timestamp"), 9
+)
+"""Bytes of a value in the log, of a text without its characters, and of whether it is NULL; rounded up."""
 _KINDS: Final = (
     (kinds.is_boolean, "bool"),
     (kinds.is_integer, "int64"),
@@ -72,6 +76,11 @@ def column_list(columns: Columns) -> list[JsonObject]:
     if isinstance(columns, Mapping):
         return [{"name": name, "type": kind} for name, kind in columns.items()]
     return [dict(column) for column in columns]
+
+
+def least_row_bytes(columns: Sequence[Mapping[str, Any]]) -> int:
+    """Return the bytes of a row in the log without its texts: those of columns that a row does not name count too."""
+    return sum(_VALUE_BYTES[column["type"]] for column in columns)
 
 
 def schema_of(rows: Any) -> pa.Schema:  # noqa: ANN401 (rows are of any library)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from psoup.client.columns import arrow_table, fitted
+from psoup.client.columns import arrow_table, fitted, least_row_bytes
 from psoup.client.errors import DefinitionError
 from psoup.client.messages import ARROW_STREAM, JSON, NDJSON
 
@@ -17,10 +17,6 @@ BATCH_ROWS: Final = 100_000
 """Rows of one request: half of what the service takes."""
 BATCH_BYTES: Final = 8 << 20
 """Bytes of one request: a quarter of what the service takes, half of what it writes as one entry of its log."""
-_VALUE_BYTES: Final[Mapping[str, int]] = {"bool": 1, "string": 5} | dict.fromkeys(
-    ("int64", "float64", "timestamp"), 9
-)
-"""Bytes of a value in the log, of a text without its characters, and of whether it is NULL; rounded up."""
 _JSON_OPTIONS: Final = (
     orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
 )
@@ -47,7 +43,7 @@ def batches(rows: Any, columns: Sequence[Mapping[str, Any]]) -> Iterator[Batch]:
     Raises:
         DefinitionError: the rows are nothing of these, or a value does not fit its column; says which.
     """
-    rows_max = min(BATCH_ROWS, max(1, BATCH_BYTES // _least_row_bytes(columns)))
+    rows_max = min(BATCH_ROWS, max(1, BATCH_BYTES // least_row_bytes(columns)))
     if isinstance(rows, Mapping):
         rows = [rows]
     table = arrow_table(rows)
@@ -59,11 +55,6 @@ def batches(rows: Any, columns: Sequence[Mapping[str, Any]]) -> Iterator[Batch]:
         raise DefinitionError(
             f"Rows are a {type(rows).__name__}: expected a frame of pandas or polars, a table of pyarrow, or objects."
         )
-
-
-def _least_row_bytes(columns: Sequence[Mapping[str, Any]]) -> int:
-    """Return the bytes of a row in the log without its texts: those of columns that a row does not name count too."""
-    return sum(_VALUE_BYTES[column["type"]] for column in columns)
 
 
 def _arrow_batches(table: pa.Table, rows_max: int) -> Iterator[Batch]:
