@@ -1,25 +1,19 @@
 """Rows of a program as bodies of appends, none larger than one request may be."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 
 from psoup.client.columns import arrow_table, fitted, least_row_bytes
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import ARROW_STREAM, JSON, NDJSON
+from psoup.client.messages import ARROW_STREAM, JSON, NDJSON, json_bytes
 
 BATCH_ROWS: Final = 100_000
 """Rows of one request: half of what the service takes."""
 BATCH_BYTES: Final = 8 << 20
 """Bytes of one request: a quarter of what the service takes, half of what it writes as one entry of its log."""
-_JSON_OPTIONS: Final = (
-    orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +92,4 @@ def _json_batches(rows: Iterable[Any], rows_max: int) -> Iterator[Batch]:
 def _line(row: object, number: int) -> bytes:
     if not isinstance(row, Mapping):
         raise DefinitionError(f"Row {number} is a {type(row).__name__}: expected an object.")
-    try:
-        line = orjson.dumps(row if isinstance(row, dict) else dict(row), option=_JSON_OPTIONS)
-    except TypeError as error:
-        raise DefinitionError(f"Row {number} cannot be sent: {error}.") from error
-    if b"null" in line:
-        _refuse_infinity(row, number)
-    return line
-
-
-def _refuse_infinity(row: Mapping[str, object], number: int) -> None:
-    """Raise DefinitionError for a row with an infinity, which JSON has none of: it would be sent as NULL."""
-    for name, value in row.items():
-        if isinstance(value, Real) and math.isinf(value):
-            raise DefinitionError(
-                f"Row {number} cannot be sent: {name!r} is {value}, and a float64 of a stream is finite. Give None for NULL."
-            )
+    return json_bytes(row if isinstance(row, dict) else dict(row), f"Row {number}") + b"\n"

@@ -5,6 +5,7 @@ import pytest
 
 from psoup.client.address import is_same_origin
 from psoup.client.calls import PsoupClient
+from psoup.client.database import is_url
 from psoup.client.errors import AddressError, ServiceUnreachableError
 from psoup.client.retrying import unreachable
 from psoup.client.transport import unreached
@@ -101,3 +102,11 @@ def test_url_with_a_password_is_refused_and_not_shown():
 def test_origin_is_scheme_host_and_port(one, other, same):
     """All three have to be equal; a port that is not named is the scheme's own."""
     assert same == is_same_origin(httpx2.URL(one), httpx2.URL(other))
+
+
+@pytest.mark.parametrize("given", ["localhost:8000", "127.0.0.1:8000/v1", "http:/localhost:8000"])
+def test_host_and_port_without_a_scheme_are_no_folder(given):
+    """A program that means a service is not given an empty one of its own."""
+    with pytest.raises(AddressError, match="http://localhost:8000"):
+        is_url(given)
+    assert [True, False, False] == [is_url(one) for one in ("http://h:1", "./h:1", ":memory:")]
