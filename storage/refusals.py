@@ -210,7 +210,11 @@ def queries_quota() -> QuotaExceededError:
 
 def apps_quota() -> QuotaExceededError:
     """Return the refusal of one more producer of a stream."""
-    return quota_exceeded("producers of the stream", limits.APPS_COUNT_MAX)
+    return QuotaExceededError(
+        f"The stream remembers {limits.APPS_COUNT_MAX} producers that have sent rows, as many as there may be, and"
+        " forgets none of them. Send under the name of one of them, with a version above its last.",
+        limit=limits.APPS_COUNT_MAX,
+    )
 
 
 def recovering() -> RecoveringError:

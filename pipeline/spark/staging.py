@@ -14,6 +14,7 @@ import zstandard
 from pyspark.sql.types import StructType
 
 from psoup.client.calls import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
+from psoup.client.columns import least_row_bytes
 from psoup.client.errors import DefinitionError, PsoupError, ServiceProblem
 from psoup.engine import limits
 from psoup.engine.tuples.arrow import encode_batch
@@ -41,12 +42,21 @@ _ERRORS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """The stream of a write, those of its columns that are written, and the connection: all that a task needs."""
+    """What a task needs.
+
+    Attributes:
+        connection: to the service.
+        stream: its name.
+        columns: those of the stream that are written.
+        compression: of parts on their way.
+        part_rows: rows of a part, at most: the stream's other columns are NULL in the log, and take their bytes there.
+    """
 
     connection: Connection
     stream: str
     columns: tuple[ColumnSchema, ...]
     compression: Compression
+    part_rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,10 @@ def plan_write(options: WriteOptions, schema: StructType) -> WritePlan:
     check_columns(options.stream, columns, schema)
     # A query that was begun before columns were added goes on without them.
     columns = tuple(column for column in columns if column.name in schema.names)
-    return WritePlan(options.connection, options.stream, columns, options.compression)
+    part_rows = min(
+        limits.BATCH_ROWS_MAX, PART_BYTES_MAX // least_row_bytes(description["columns"])
+    )
+    return WritePlan(options.connection, options.stream, columns, options.compression, part_rows)
 
 
 def stage_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> StagedRows:
@@ -171,7 +184,7 @@ def _parts(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
     """Yield the rows in order, with the stream's columns, in batches of the size of a part."""
     declared = arrow_schema_of(plan.columns)
     fitting = (as_declared(batch, declared) for batch in batches)
-    return packed(fitting, nbytes_max=PART_BYTES_MAX, rows_max=limits.BATCH_ROWS_MAX)
+    return packed(fitting, nbytes_max=PART_BYTES_MAX, rows_max=plan.part_rows)
 
 
 def _stage(service: PsoupClient, plan: WritePlan, part: pa.RecordBatch) -> str:

@@ -5,8 +5,8 @@ the number of the micro-batch, and has a new writer. So the messages of the task
 hands over those of the attempts that count.
 """
 
-import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from psoup.client.calls import Txn
+from psoup.client.writers import Writer
 from psoup.pipeline.errors import OptionError, WriteRefusedError
 from psoup.pipeline.spark.options import WriteOptions
 from psoup.pipeline.spark.staging import (
@@ -65,8 +66,7 @@ class PsoupWriter(DataSourceArrowWriter):
             PsoupError: as `plan_write`.
         """
         _refuse_overwriting(options.stream, overwrite=overwrite)
-        app, version = options.txn or (f"spark-write:{uuid.uuid4()}", 0)
-        self._txn = Txn(app, version)
+        self._txn = None if options.txn is None else Txn(*options.txn)
         self._plan = plan_write(options, schema)
 
     @override
@@ -76,8 +76,18 @@ class PsoupWriter(DataSourceArrowWriter):
 
     @override
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make the rows of all partitions visible."""
-        commit_stages(self._plan, self._txn, [message.staged for message in _written(messages)])
+        """Make the rows of all partitions visible: under the user's name and number, else under one of this machine's.
+
+        A stream remembers a thousand names for good. So a write has none of its own: it takes one of those that
+        programs here use one after the other, as the Python client does.
+        """
+        staged = [message.staged for message in _written(messages)]
+        if self._txn is not None:
+            commit_stages(self._plan, self._txn, staged)
+            return
+        with closing(Writer()) as writer:
+            self._txn = writer.next()
+            commit_stages(self._plan, self._txn, staged)
 
     @override
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:

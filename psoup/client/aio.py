@@ -30,7 +30,7 @@ from psoup.client.own_service import MEMORY, OwnService
 from psoup.client.queries import Described
 from psoup.client.retrying import RetryPolicy
 from psoup.client.rows import batches
-from psoup.client.rule import Change, Held, Row, Typing
+from psoup.client.rule import Change, Held, Row
 from psoup.client.streams import Declared, Matches, matched, sampled
 from psoup.client.writers import Writer
 from psoup.engine.query.parameters import ParameterValue
@@ -279,14 +279,12 @@ class AsyncQuery(AsyncAnswers):
         every: str | None = None,
     ) -> Series:
         """Return what it answers at each of a sequence of instants: as `Query.series`."""
-        found = await self._connection.run(self._asked.series(begin, end, every))
-        return Series(found["points"], self.columns)
+        return await self._connection.run(self._asked.series(begin, end, every, self.columns))
 
     def follow(self, *, on: str = "enter", pace: Pace | None = None) -> AsyncGenerator[Change]:
         """Yield the whole answer, and then what changes in it: as `Query.follow`."""
-        follower = Follower(self._connection.url, self.id, Held(), on=on, pace=pace)
-        changes = self._connection.follow(follower.steps())
-        return _mapped(Typing(self.columns).change, changes)
+        follower = Follower(self._connection.url, self.id, Held(), on=on, pace=pace, of=self)
+        return _mapped(self._typed, self._connection.follow(follower.steps()))
 
     def mirror(self, path: str | Path, *, pace: Pace | None = None) -> "AsyncMirror":
         """Return a copy of the answer in a SQLite file: as `Query.mirror`."""
@@ -336,12 +334,12 @@ class AsyncMirror(Copy):
     async def refresh(self) -> Change | None:
         """Ask what has changed, write it, and return it: as `Mirror.refresh`."""
         change = await self._connection.run(self._refreshed())
-        return change and self._typing.change(change)
+        return change and self._typed(change)
 
     def follow(self, *, on: str = "enter") -> AsyncGenerator[Change]:
         """Yield what has changed since the last answer, and then what changes: as `Mirror.follow`."""
         changes = self._connection.follow(self._followed(on))
-        return _mapped(self._typing.change, changes)
+        return _mapped(self._typed, changes)
 
 
 async def _mapped(

@@ -13,7 +13,7 @@ from psoup.client.following import PAGE_EXPIRED
 from psoup.client.frames import to_pandas, to_polars
 from psoup.client.messages import JsonObject, Operation, following_page, get, json_object, with_json
 from psoup.client.operations import query_path
-from psoup.client.rule import Row, Typing
+from psoup.client.rule import Row, Typing, are_described, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,13 +65,20 @@ class Asked:
         return json_object((yield self._get({"limit": limit, "meta": 0})))
 
     def series(
-        self, begin: Instant | None, end: Instant | None, every: str | None
-    ) -> Operation[JsonObject]:
-        """Return what the query answers at each of a sequence of instants."""
+        self,
+        begin: Instant | None,
+        end: Instant | None,
+        every: str | None,
+        columns: Sequence[Mapping[str, Any]],
+    ) -> Operation["Series"]:
+        """Return what the query answers at each of a sequence of instants; `columns` as they are known."""
         given = {"from": instant(begin), "to": instant(end), "every": every}
         params = {name: one for name, one in given.items() if one is not None and one != "now"}
-        path = f"{query_path(self.query_id)}/series"
-        return json_object((yield get(path, params)))
+        path = query_path(self.query_id)
+        points = json_object((yield get(f"{path}/series", params)))["points"]
+        if not are_described([row for point in points for row in point["rows"]], columns):
+            columns = json_object((yield get(path)))["columns"]  # it was replaced since
+        return Series(points, columns)
 
     def explained(self, row: str | Mapping[str, object]) -> Operation[JsonObject]:
         """Return why a row is in the answer or not: one that is held, by its id, or one that is nowhere."""
@@ -132,7 +139,7 @@ def instant(given: Instant | None) -> str | None:
         return given
     if isinstance(given, datetime):
         aware = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
-        return f"{aware:%Y-%m-%dT%H:%M:%S.%fZ}"
+        return written(aware)
     if isinstance(given, date):
         return given.isoformat()
     return str(int(given))

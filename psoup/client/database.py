@@ -3,8 +3,10 @@
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -12,7 +14,7 @@ from psoup.client import operations
 from psoup.client.closing import Closing
 from psoup.client.columns import Columns, definition
 from psoup.client.connection import Connection
-from psoup.client.errors import DefinitionError
+from psoup.client.errors import AddressError, DefinitionError
 from psoup.client.messages import JsonObject, Operation, json_object, with_json
 from psoup.client.operations import STREAMS
 from psoup.client.own_service import MEMORY, OwnService
@@ -21,6 +23,8 @@ from psoup.client.retrying import RetryPolicy
 from psoup.client.streams import Stream, Turns
 from psoup.client.writers import Writer
 from psoup.engine.query.parameters import ParameterValue
+
+_HOST_AND_PORT: Final = re.compile(r"(https?:/?)?[\w.\-\[\]]+:[0-9]{1,5}(/.*)?")
 
 
 def connect(
@@ -52,8 +56,19 @@ def connect(
 
 
 def is_url(target: str | Path) -> bool:
-    """Return whether a target is the URL of a service, and no folder."""
-    return isinstance(target, str) and "://" in target
+    """Return whether a target is the URL of a service, and no folder.
+
+    Raises:
+        AddressError: it is a host and a port, for which a folder would be made.
+    """
+    if not isinstance(target, str):
+        return False
+    if _HOST_AND_PORT.fullmatch(target):
+        raise AddressError(
+            f"{target!r} has no scheme: for a service write it as in http://localhost:8000, for a folder of this name"
+            f" ./{target}."
+        )
+    return "://" in target
 
 
 class Database(Closing):

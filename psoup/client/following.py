@@ -28,7 +28,7 @@ from psoup.client.messages import (
 )
 from psoup.client.operations import query_path
 from psoup.client.retrying import refusal, unreachable
-from psoup.client.rule import Change, Gathered, Held
+from psoup.client.rule import Change, Gathered, HasDescription, Held, is_outdated
 from psoup.engine.clock import Clock, SystemClock
 
 QUICK_MAX: Final = 3
@@ -75,6 +75,7 @@ class Follower:
         *,
         on: str = "enter",
         pace: Pace | None = None,
+        of: HasDescription | None = None,
         save: Save | None = None,
     ) -> None:
         """Ask nothing yet.
@@ -85,6 +86,7 @@ class Follower:
             held: is brought up to date.
             on: what news are told for: `enter`, or `any`, which tells rows that leave by time at that time.
             pace: times, and where time comes from.
+            of: is given the description of a query that was replaced since; None: nobody wants to know.
             save: is given what is held after each answer, with what the answer has changed.
         """
         self._url = url
@@ -92,6 +94,7 @@ class Follower:
         self._held = held
         self._on = on
         self._pace = pace or Pace()
+        self._of = of
         self._save = save
         self._news = Gathered()
         self._failures = 0
@@ -222,6 +225,9 @@ class Follower:
     def _take(self, envelope: Mapping[str, Any], asked: str | None) -> Following[Change]:
         """Apply an answer, or a page of one, save it, and tell the news once all pages are there."""
         held = self._held
+        if self._of is not None and is_outdated(self._of.description, envelope, held.cursor):
+            request = get(self._path)
+            self._of.description = json_object(self._given(request, (yield request)))
         change = held.apply(envelope, asked, local_us=self._pace.wall.now_us())
         if change is None:
             return

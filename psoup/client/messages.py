@@ -4,13 +4,15 @@ An *operation* is a generator. It yields a `Request`, is sent its `Answer`, and 
 is raised in it. So each call of the service is written once, and `Connection` and `AsyncConnection` carry it out.
 """
 
-from collections.abc import Generator, Mapping
+import math
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from psoup.client.errors import ProblemRequest, ServiceUnreachableError
+from psoup.client.errors import DefinitionError, ProblemRequest, ServiceUnreachableError
 
 JsonObject = dict[str, Any]
 Parameters = Mapping[str, str | int]
@@ -21,6 +23,7 @@ ARROW_STREAM: Final = "application/vnd.apache.arrow.stream"
 EVENT_STREAM: Final = "text/event-stream"
 JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
+_JSON_OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,41 @@ def get(path: str, params: Parameters | None = None, *, accept: str | None = Non
     return Request(method="GET", path=path, params=params, headers=headers)
 
 
+def json_bytes(value: object, what: str) -> bytes:
+    """Return a value as JSON: instants without a zone are UTC, numbers of numpy are numbers, NaN is null.
+
+    Args:
+        value: of objects, lists and plain values.
+        what: names it in the error.
+
+    Raises:
+        DefinitionError: JSON has no such value. Infinities are among these: they would be null as well.
+    """
+    try:
+        content = orjson.dumps(value, option=_JSON_OPTIONS)
+    except TypeError as error:
+        raise DefinitionError(f"{what} cannot be sent: {error}.") from error
+    infinite = next(_infinities(value), None) if b"null" in content else None
+    if infinite is not None:
+        raise DefinitionError(
+            f"{what} cannot be sent: it has an infinity, {infinite!r}, and a float64 is finite. Give None for NULL."
+        )
+    return content
+
+
+def _infinities(value: object) -> Iterator[Real]:
+    """Yield the infinities in a value of JSON."""
+    if isinstance(value, Real):
+        if math.isinf(value):
+            yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _infinities(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _infinities(one)
+
+
 def with_json(
     method: str,
     path: str,
@@ -67,7 +105,7 @@ def with_json(
     return Request(
         method=method,
         path=path,
-        content=orjson.dumps(body),
+        content=json_bytes(body, "The request"),
         headers={"Content-Type": JSON, "Accept": accept},
         repeatable=repeatable,
         members=body,

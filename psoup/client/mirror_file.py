@@ -92,8 +92,10 @@ class MirrorFile:
         held = {name: orjson.loads(row) for name, row in rows}
         return Held(held, cursor, at, state["ahead_us"], state["complete"], state["window"])
 
-    def save(self, held: Held, change: Change) -> None:
+    def save(self, held: Held, change: Change, description: Mapping[str, Any]) -> None:
         """Write what an answer has changed, and the cursor with it; all of it where another one has written meanwhile.
+
+        A reset may be that of another definition: the description goes with its rows.
 
         Raises:
             MirrorError: the file cannot be written; it is as it was before.
@@ -131,6 +133,11 @@ class MirrorFile:
                 "UPDATE psoup_queries SET version = ?, cursor = ?, state = ? WHERE id = ?",
                 (version, held.cursor, _text(state), self.query_id),
             )
+            if change.reset:
+                self._database.execute(
+                    "UPDATE psoup_queries SET description = ? WHERE id = ?",
+                    (_text(description), self.query_id),
+                )
         self._version = version
 
     def _described(self, column: str) -> str:

@@ -20,7 +20,7 @@ from psoup.client.messages import Following, Operation
 from psoup.client.mirror_file import MirrorFile
 from psoup.client.notebook import ROWS_SHOWN, answer_html
 from psoup.client.refreshing import refreshed
-from psoup.client.rule import IDS, Change, Row, Typing
+from psoup.client.rule import IDS, Change, Held, Row, Typing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +43,6 @@ class Copy(Closing):
         self.url, self.description = file.url(), file.description()
         self._file = file
         self._pace = pace or Pace()
-        self._typing = Typing(self.description["columns"])
         self._held = file.load()
 
     @property
@@ -73,7 +72,7 @@ class Copy(Closing):
 
     def rows(self, *, ids: bool = False) -> list[Row]:
         """Return the rows that the query shows now, as dicts; with `ids` also `_id` and `_x`."""
-        rows = self._typing.rows(self._shown())
+        rows = Typing(self.description["columns"]).rows(self._shown())
         return rows if ids else [_without_ids(row) for row in rows]
 
     def count(self) -> int:
@@ -101,11 +100,20 @@ class Copy(Closing):
         return self._held.shown(self._pace.wall.now_us())
 
     def _refreshed(self) -> Operation[Change | None]:
-        return refreshed(self.query_id, self._held, save=self._file.save, wall=self._pace.wall)
+        return refreshed(self.query_id, self._held, of=self, save=self._save, wall=self._pace.wall)
 
     def _followed(self, on: str) -> Following[Change]:
-        pace, save = self._pace, self._file.save
-        return Follower(self.url, self.query_id, self._held, on=on, pace=pace, save=save).steps()
+        follower = Follower(
+            self.url, self.query_id, self._held, on=on, pace=self._pace, of=self, save=self._save
+        )
+        return follower.steps()
+
+    def _save(self, held: Held, change: Change) -> None:
+        self._file.save(held, change, self.description)
+
+    def _typed(self, change: Change) -> Change:
+        """Return a change with instants, those of the columns that the query has by now."""
+        return Typing(self.description["columns"]).change(change)
 
     def __repr__(self) -> str:
         """Return file, query and age."""
@@ -151,12 +159,12 @@ class Mirror(Copy):
             MirrorError: the file cannot be written.
         """
         change = self._connection.run(self._refreshed())
-        return change and self._typing.change(change)
+        return change and self._typed(change)
 
     def follow(self, *, on: str = "enter") -> Generator[Change]:
         """Yield what has changed since the last answer, and then what changes; the file has it before it is told."""
         with closing(self._connection.follow(self._followed(on))) as changes:
-            yield from map(self._typing.change, changes)
+            yield from map(self._typed, changes)
 
     def close(self) -> None:
         """Close the file, and the connection where it is the mirror's own. Twice does nothing more."""

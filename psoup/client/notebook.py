@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
 
-from psoup.client.rule import microseconds
+from psoup.client.rule import IDS, microseconds
 
 ROWS_SHOWN: Final = 20
 _SECOND_US: Final = 1_000_000
@@ -15,7 +15,8 @@ def answer_html(
     description: Mapping[str, Any], envelope: Mapping[str, Any], *, local_us: int
 ) -> str:
     """Return an answer as a table, of the rows that `envelope` has."""
-    names = [column["name"] for column in description["columns"]]
+    names = [name for row in envelope["rows"][:1] for name in row if name not in IDS]
+    names = names or [column["name"] for column in description["columns"]]
     heads = "".join(f"<th>{_cell(name)}</th>" for name in names)
     rows = "".join(
         "<tr>" + "".join(f"<td>{_cell(row[name])}</td>" for name in names) + "</tr>"

@@ -77,6 +77,10 @@ class Described:
         warnings: Sequence[JsonObject] = self.description["warnings"]
         return warnings
 
+    def _typed(self, change: Change) -> Change:
+        """Return a change with instants, those of the columns that the query has by now."""
+        return Typing(self.columns).change(change)
+
     def __repr__(self) -> str:
         """Return its handle, its name and its text."""
         named = "" if self.name is None else f" {self.name!r}"
@@ -149,14 +153,13 @@ class Query(Answers):
             end: the last one. None, or `now`: NOW.
             every: from one instant to the next: `1m`. None: the query's hop, or a 60th of the way.
         """
-        found = self._connection.run(self._asked.series(begin, end, every))
-        return Series(found["points"], self.columns)
+        return self._connection.run(self._asked.series(begin, end, every, self.columns))
 
     def follow(self, *, on: str = "enter", pace: Pace | None = None) -> Generator[Change]:
         """Yield the whole answer, and then what changes in it, for as long as it takes.
 
         Connections that end are made anew, from the position that was reached: nothing is missed, and nothing comes
-        twice. It ends when the query's window is over.
+        twice. It ends when the query's window is over. Once the query is replaced, `description` is the new one.
 
         Args:
             on: `enter`: rows that leave by time are told with the next change; `any`: at the time.
@@ -165,10 +168,9 @@ class Query(Answers):
         Raises:
             ServiceProblem: there will be no further answer: the query was removed, or the token is refused.
         """
-        typing = Typing(self.columns)
-        follower = Follower(self._connection.url, self.id, Held(), on=on, pace=pace)
+        follower = Follower(self._connection.url, self.id, Held(), on=on, pace=pace, of=self)
         with closing(self._connection.follow(follower.steps())) as changes:
-            yield from map(typing.change, changes)
+            yield from map(self._typed, changes)
 
     def mirror(self, path: str | Path, *, pace: Pace | None = None) -> Mirror:
         """Return a copy of the answer in a SQLite file, which outlives this program and works without a network.

@@ -6,16 +6,18 @@ from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from psoup.client.following import PAGE_EXPIRED, PAGE_ROWS, Save
 from psoup.client.messages import Operation, get, json_object
 from psoup.client.operations import query_path
-from psoup.client.rule import Change, Gathered, Held
+from psoup.client.rule import Change, Gathered, HasDescription, Held, is_outdated
 from psoup.engine.clock import Clock
 
 TRIES: Final = 3
 
 
 def refreshed(
-    query_id: str, held: Held, *, save: Save | None, wall: Clock
+    query_id: str, held: Held, *, of: HasDescription, save: Save | None, wall: Clock
 ) -> Operation[Change | None]:
     """Ask what has changed since the cursor, page by page, apply and save each, and return the change.
+
+    `of` is given the description of a query that was replaced since.
 
     None: the answer is a late one, of before the last one, and nothing has changed.
 
@@ -34,6 +36,8 @@ def refreshed(
                 if problem.problem != PAGE_EXPIRED:
                     raise
                 break
+            if is_outdated(of.description, envelope, held.cursor):
+                of.description = json_object((yield get(query_path(query_id))))
             change = held.apply(envelope, asked, local_us=wall.now_us())
             if change is None:
                 return news.whole()

@@ -4,20 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 
-from psoup.client.columns import ARROW_TYPES
+from psoup.client.columns import arrow_table, fitted, least_row_bytes
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import ARROW_STREAM, JSON, NDJSON
+from psoup.client.messages import ARROW_STREAM, JSON, NDJSON, json_bytes
 
 BATCH_ROWS: Final = 100_000
 """Rows of one request: half of what the service takes."""
 BATCH_BYTES: Final = 8 << 20
-"""Bytes of one request: a quarter of what the service takes."""
-_JSON_OPTIONS: Final = (
-    orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE
-)
+"""Bytes of one request: a quarter of what the service takes, half of what it writes as one entry of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,62 +37,48 @@ def batches(rows: Any, columns: Sequence[Mapping[str, Any]]) -> Iterator[Batch]:
     Raises:
         DefinitionError: the rows are nothing of these, or a value does not fit its column; says which.
     """
+    rows_max = min(BATCH_ROWS, max(1, BATCH_BYTES // least_row_bytes(columns)))
     if isinstance(rows, Mapping):
         rows = [rows]
-    table = _table(rows)
+    table = arrow_table(rows)
     if table is not None:
-        yield from _arrow_batches(_cast(table, columns))
+        yield from _arrow_batches(fitted(table, columns), rows_max)
     elif isinstance(rows, Iterable) and not isinstance(rows, str | bytes):
-        yield from _json_batches(rows)
+        yield from _json_batches(rows, rows_max)
     else:
         raise DefinitionError(
             f"Rows are a {type(rows).__name__}: expected a frame of pandas or polars, a table of pyarrow, or objects."
         )
 
 
-def _table(rows: Any) -> pa.Table | None:  # noqa: ANN401 (rows are of any library)
-    """Return rows that lie in columns as a table; None: they do not."""
-    if type(rows).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(rows, preserve_index=False)
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
-    return pa.table(rows) if hasattr(rows, "__arrow_c_stream__") else None
+def _arrow_batches(table: pa.Table, rows_max: int) -> Iterator[Batch]:
+    # Of a table without columns a slice would have as many rows as are asked for.
+    rows = len(table)
+    row_bytes = max(1, -(-table.nbytes // max(1, rows)))
+    step = max(1, min(rows_max, BATCH_BYTES // row_bytes))
+    for first in range(0, max(1, rows), step):
+        yield from _halved(table.slice(first, min(step, rows - first)), first)
 
 
-def _cast(table: pa.Table, columns: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return the table with the types of its stream; a column that the stream lacks stays, and the service names it."""
-    types = {column["name"]: ARROW_TYPES[column["type"]] for column in columns}
-    for place, name in enumerate(table.column_names):
-        kind = types.get(name)
-        if kind is None or table.column(place).type == kind:
-            continue
-        try:
-            cast = table.column(place).cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DefinitionError(
-                f"Column {name!r} does not fit the stream, where it is of the type {kind}: {error}. Nothing was sent."
-            ) from error
-        table = table.set_column(place, name, cast)
-    return table
+def _halved(piece: pa.Table, first: int) -> Iterator[Batch]:
+    """Yield a piece of a table as one batch, or halved until each is small enough: rows are not all of one size."""
+    if len(piece) > 1 and piece.nbytes > BATCH_BYTES:
+        half = len(piece) // 2
+        yield from _halved(piece.slice(0, half), first)
+        yield from _halved(piece.slice(half), first + half)
+        return
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, piece.schema) as writer:
+        writer.write_table(piece)
+    yield Batch(sink.getvalue().to_pybytes(), ARROW_STREAM, first, len(piece))
 
 
-def _arrow_batches(table: pa.Table) -> Iterator[Batch]:
-    row_bytes = max(1, table.nbytes // max(1, len(table)))
-    step = max(1, min(BATCH_ROWS, BATCH_BYTES // row_bytes))
-    for first in range(0, max(1, len(table)), step):
-        piece = table.slice(first, step)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, piece.schema) as writer:
-            writer.write_table(piece)
-        yield Batch(sink.getvalue().to_pybytes(), ARROW_STREAM, first, len(piece))
-
-
-def _json_batches(rows: Iterable[Any]) -> Iterator[Batch]:
+def _json_batches(rows: Iterable[Any], rows_max: int) -> Iterator[Batch]:
     lines: list[bytes] = []
     first = size = 0
     for number, row in enumerate(rows):
         line = _line(row, number)
-        if lines and (len(lines) == BATCH_ROWS or size + len(line) > BATCH_BYTES):
+        if lines and (len(lines) == rows_max or size + len(line) > BATCH_BYTES):
             yield Batch(b"".join(lines), NDJSON, first, len(lines))
             lines, first, size = [], number, 0
         lines.append(line)
@@ -110,7 +92,4 @@ def _json_batches(rows: Iterable[Any]) -> Iterator[Batch]:
 def _line(row: object, number: int) -> bytes:
     if not isinstance(row, Mapping):
         raise DefinitionError(f"Row {number} is a {type(row).__name__}: expected an object.")
-    try:
-        return orjson.dumps(row if isinstance(row, dict) else dict(row), option=_JSON_OPTIONS)
-    except TypeError as error:
-        raise DefinitionError(f"Row {number} cannot be sent: {error}.") from error
+    return json_bytes(row if isinstance(row, dict) else dict(row), f"Row {number}") + b"\n"

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 Row = dict[str, Any]
 Position = tuple[int, int, str]
 
 _NEVER: Final = "~"
 """Behind every instant, as texts are compared."""
+_REPLACE: Final = "replace"
 IDS: Final = ("_id", "_x")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -189,6 +190,40 @@ class Gathered:
         target[row["_id"]] = row
 
 
+class HasDescription(Protocol):
+    """Something that holds the description of a query, as the service has answered it."""
+
+    description: dict[str, Any]
+
+
+def is_outdated(
+    description: Mapping[str, Any], answer: Mapping[str, Any], cursor: str | None
+) -> bool:
+    """Return whether an answer may be of another definition of its query than a description.
+
+    Such an answer is a reset. Queries whose changes are told by resets get another one with each change, so of these,
+    and of first answers, the rows decide.
+
+    Args:
+        description: of the query.
+        answer: the envelope.
+        cursor: what is held before the answer is applied; None: nothing is.
+    """
+    if not answer["reset"]:
+        return False
+    is_unusual = cursor is not None and description["delta"] != _REPLACE
+    return is_unusual or not are_described(answer["rows"], description["columns"])
+
+
+def are_described(rows: Sequence[Row], columns: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether rows have the names of these columns, and texts in the place of instants."""
+    names = {one["name"] for one in columns}
+    instants = [one["name"] for one in columns if one["type"] == "timestamp"]
+    return all(names == row.keys() - IDS for row in rows[:1]) and all(
+        isinstance(row[name], str | None) for row in rows for name in instants
+    )
+
+
 class Typing:
     """Puts instants in the place of the texts that stand for them, those of `_x` as well."""
 
@@ -221,7 +256,12 @@ def microseconds(text: str) -> int:
 
 def instant_text(us: int) -> str:
     """Return an instant as the service writes it, so that comparing the texts compares the instants."""
-    return f"{_EPOCH + timedelta(microseconds=us):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return written(_EPOCH + timedelta(microseconds=us))
+
+
+def written(when: datetime) -> str:
+    """Return an instant of UTC as the service writes it, its year with four digits."""
+    return when.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def _instant(text: str | None) -> datetime | None:

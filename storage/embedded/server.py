@@ -113,7 +113,7 @@ class EmbeddedServer:
         """
         self._shut_down()
         if self._process is not None:
-            self._process.wait()
+            self._end_process()  # its files may be gone, and its socket with them: then nobody has told it to end
         self.client.close()
 
     def _start(self) -> None:

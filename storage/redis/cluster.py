@@ -69,6 +69,11 @@ class ClusterMemory:
                 ) from error
 
     @property
+    def path(self) -> Path:
+        """Return where the file is, or will be."""
+        return self._path
+
+    @property
     def file(self) -> Remembered | None:
         """What the file says; None = this folder has had no store yet."""
         return self._file

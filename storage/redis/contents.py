@@ -4,16 +4,16 @@ from psoup.engine.errors import IntegrityError
 from psoup.engine.store.errors import StoreUnsuitableError
 from psoup.storage import keys
 from psoup.storage.redis.calls.client import RedisClient
-from psoup.storage.redis.cluster import Remembered
+from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.upgrade import EARLIER
 
 
-def check_contents(client: RedisClient, file: Remembered | None) -> bool:
+def check_contents(client: RedisClient, known: ClusterMemory) -> bool:
     """Return whether there is no store yet. One round trip; needs no Function.
 
     Args:
         client: connections to the server.
-        file: what the data folder remembers of its store, None = it has had none.
+        known: what the data folder remembers of its store.
 
     Raises:
         StoreUnsuitableError: what the server holds, or that it holds nothing, does not belong to this folder.
@@ -23,12 +23,13 @@ def check_contents(client: RedisClient, file: Remembered | None) -> bool:
     (fmt, cluster), head = client.fetch_together(
         [("HMGET", keys.META, "fmt", "cluster"), ("HGET", keys.HEAD, "seq")]
     )
+    file = known.file
     if cluster is None and head is None:
         if file is not None:
             raise StoreUnsuitableError(
                 "The store is empty, but this data folder belongs to one with at least"
                 f" {file.seq} operations. Bring that store back; or, if its"
-                " contents are given up, remove cluster.json from the data folder and start again."
+                f" contents are given up, remove {known.path} and start again."
             )
         return True
     if fmt is None or cluster is None or head is None:
@@ -41,6 +42,6 @@ def check_contents(client: RedisClient, file: Remembered | None) -> bool:
     if file is not None and file.cluster != cluster.decode(errors="replace"):
         raise StoreUnsuitableError(
             "The store belongs to another data folder than this one. Start psoup with the"
-            " folder it was begun with; or remove cluster.json to take this store over."
+            f" folder it was begun with; or remove {known.path} to take this store over."
         )
     return False

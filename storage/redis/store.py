@@ -86,7 +86,7 @@ class RedisStore:
         self._renewed_s = 0.0
         self._page_key = b""
         self._durability = self._verify()
-        check_contents(self._client, self._known.file)
+        check_contents(self._client, self._known)
         seconds, microseconds = map(int, client.fetch_one("TIME"))
         now_us = seconds * SECOND_US + microseconds
         self._results = RedisResults(client, known, self._token, now_us=now_us)
@@ -212,7 +212,7 @@ class RedisStore:
         """
         self._revive()
         self._durability = self._verify()
-        check_contents(self._client, self._known.file)
+        check_contents(self._client, self._known)
         self._token.confirm()
         self._client.load_library()
         self._token.change()
@@ -236,7 +236,7 @@ class RedisStore:
 
     def _acquire(self) -> Held | None:
         """Take the token, of a history that is begun where there is none; or return who has it."""
-        empty = check_contents(self._client, self._known.file)
+        empty = check_contents(self._client, self._known)
         self._client.load_library()
         if empty:
             self._begin()
@@ -245,7 +245,7 @@ class RedisStore:
 
     def _remember(self) -> None:
         """Let the folder of a standby know the store too: one that is emptied is then not begun anew by it."""
-        if self._known.file is None and not check_contents(self._client, None):
+        if self._known.file is None and not check_contents(self._client, self._known):
             # Without Functions: they may be another version's.
             (cluster, gen), head = self._client.fetch_together(
                 [("HMGET", keys.META, "cluster", "gen"), ("HGET", keys.HEAD, "seq")]

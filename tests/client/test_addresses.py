@@ -7,6 +7,7 @@ import pytest
 
 from psoup.client.address import is_same_origin
 from psoup.client.calls import PsoupClient
+from psoup.client.database import is_url
 from psoup.client.errors import AddressError, ServiceUnreachableError
 from psoup.client.retrying import unreachable
 from psoup.client.transport import settings, unreached
@@ -110,3 +111,11 @@ def test_client_of_plain_http_reads_no_certificates():
     context = settings("http://h", None)["verify"]
     assert [] == context.get_ca_certs()
     assert (ssl.CERT_REQUIRED, True) == (context.verify_mode, context.check_hostname)
+
+
+@pytest.mark.parametrize("given", ["localhost:8000", "127.0.0.1:8000/v1", "http:/localhost:8000"])
+def test_host_and_port_without_a_scheme_are_no_folder(given):
+    """A program that means a service is not given an empty one of its own."""
+    with pytest.raises(AddressError, match="http://localhost:8000"):
+        is_url(given)
+    assert [True, False, False] == [is_url(one) for one in ("http://h:1", "./h:1", ":memory:")]

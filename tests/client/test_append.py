@@ -7,6 +7,8 @@ import signal
 import threading
 
 import httpx2
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -176,10 +178,65 @@ def test_batch_that_is_refused_says_how_many_rows_before_it_are_stored(memory_ur
     assert [1, 2] == numbers(memory_url)
 
 
-@pytest.mark.parametrize("rows", [[], pa.table({"n": pa.array([], pa.int64())})])
+def test_batches_are_small_where_the_rows_of_a_table_are_not_of_one_size():
+    """A few long texts at its front; and a stream of many columns, most of which the rows do not name."""
+    table = pa.table({"t": ["x" * 8_000] * 2_000 + ["y"] * 298_000})
+    made = list(batches(table, [{"name": "t", "type": "string"}]))
+    assert all(len(one.content) <= BATCH_BYTES + 1_000 for one in made)
+    assert table.equals(
+        pa.concat_tables(pa.ipc.open_stream(one.content).read_all() for one in made)
+    )
+    assert 300_000 == made[-1].first_row + made[-1].rows
+    wide = [{"name": f"c{k}", "type": "int64"} for k in range(64)]
+    for rows in (pa.table({"c0": range(40_000)}), [{"c0": k} for k in range(40_000)]):
+        made = list(batches(rows, wide))
+        assert max(one.rows for one in made) * 64 * 8 <= BATCH_BYTES
+        assert 40_000 == sum(one.rows for one in made)
+
+
+@pytest.mark.parametrize(
+    "rows", [[], pa.table({"n": pa.array([], pa.int64())}), pa.table({}), pd.DataFrame()]
+)
 def test_no_rows_are_one_empty_batch(rows):
-    """It takes a position like any other."""
-    assert [0] == [one.rows for one in batches(rows, COLUMNS)]
+    """It takes a position like any other; a frame without columns has no rows either."""
+    (one,) = batches(rows, COLUMNS)
+    assert 0 == one.rows
+    assert b"[]" == one.content or 0 == pa.ipc.open_stream(one.content).read_all().num_rows
+
+
+def test_integers_of_a_table_count_what_their_column_says():
+    """As those of dicts do; without a unit they are microseconds."""
+    table = pa.table({"s": [1], "ms": pa.array([1_001], pa.int32()), "t": [1_000_001]})
+    columns = [{"name": name, "type": "timestamp", "unit": name} for name in ("s", "ms")]
+    (one,) = batches(table, [*columns, {"name": "t", "type": "timestamp"}])
+    (row,) = pa.ipc.open_stream(one.content).read_all().to_pylist()
+    assert [0, 1_000, 1] == [value.microsecond for value in row.values()]
+    assert [1, 1, 1] == [value.second for value in row.values()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("int64", pa.table({"x": pa.array([1], pa.duration("us"))})),
+        ("int64", pa.table({"x": pa.array([1], pa.timestamp("ns"))})),
+        ("int64", pa.table({"x": [True]})),
+        ("int64", pa.table({"x": ["1"]})),
+        ("int64", pa.table({"x": [1.5]})),
+        ("bool", pa.table({"x": [1]})),
+        ("string", pa.table({"x": [1]})),
+        ("string", pa.table({"x": [b"x"]})),
+        ("timestamp", pd.DataFrame({"x": pd.period_range("2026-01", periods=1, freq="M")})),
+        ("string", pd.DataFrame({"x": ["x", 1]})),
+        ("string", pd.DataFrame([["x", "y"]], columns=["x", "x"])),
+        ("string", pd.Series(["x"], name="x")),
+        ("float64", [{"x": float("inf")}]),
+        ("float64", [{"x": np.float32("-inf")}]),
+    ],
+)
+def test_rows_that_would_mean_something_else_are_refused(kind, rows):
+    """Before anything is sent: they would be stored as values that nobody gave."""
+    with pytest.raises(psoup.DefinitionError):
+        list(batches(rows, [{"name": "x", "type": kind}]))
 
 
 # --- Writers ---------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 import httpx2
+import numpy as np
 import orjson
 import pytest
 
@@ -94,3 +95,19 @@ def test_query_is_looked_up_by_its_name():
     with pytest.raises(DefinitionError, match="Did you mean dear"):
         script.service().run(looked_up("deer"))
     assert 2 == len(script.requests)
+
+
+def test_values_are_sent_as_rows_are_or_not_at_all():
+    """JSON has no infinity: as null it would be a condition that is never true, and nobody would know."""
+    at = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
+    params: dict[str, Any] = {"n": np.int64(2**62 + 1), "t": at.replace(tzinfo=None)}
+    _, body, _ = asked(validated("SELECT n FROM s WHERE n = :n AND ts > :t", params), {})
+    assert {"n": 2**62 + 1, "t": "2026-01-05T00:00:00Z"} == body["params"]
+    row = {"px": float("inf"), "sym": None}
+    for operation in (
+        validated("SELECT px FROM s WHERE px < :x", {"x": float("-inf")}),
+        matched("s", [row], None),
+        Asked("q_1").explained(row),
+    ):
+        with pytest.raises(DefinitionError, match="infinity"):
+            asked(operation, {})

@@ -87,6 +87,7 @@ def test_answer_in_every_form(db):
     assert (
         1 == query.at("2026-01-05T10:00:00Z").count() == query.at(AT.replace(tzinfo=None)).count()
     )
+    assert 0 == query.at(dt.datetime(999, 1, 1, tzinfo=dt.UTC)).count()
     (row,) = query.rows(ids=True)
     assert AT + dt.timedelta(minutes=10, microseconds=1) == row["_x"]
     assert row["_id"]

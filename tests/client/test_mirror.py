@@ -19,7 +19,7 @@ from psoup.client.connection import Connection
 from psoup.client.following import Pace
 from psoup.client.mirror_file import MirrorFile
 from psoup.client.mirrors import Mirror
-from psoup.client.rule import Held
+from psoup.client.rule import IDS, Held
 from psoup.engine.clock import ManualClock
 from tests.children import child
 from tests.client.between import BRISK, bad_proxy
@@ -309,6 +309,34 @@ def test_mirror_is_followed_into_its_file(memory_url, tmp_path):
                 assert isinstance(change.entered[0]["ts"], dt.datetime)
         with closing(MirrorFile(tmp_path / "m")) as file:
             assert 3 == len(file.load().rows)
+
+
+def test_query_that_is_replaced_is_followed_and_mirrored_by_its_new_columns(memory_url, tmp_path):
+    """Under the same names as well: an integer was an instant, and an instant is new. Nobody has to look it up anew."""
+    with psoup.connect(memory_url) as db:
+        db.stream("s", COLUMNS, time="ts").append(row(1))
+        query = db.query("SELECT ts, n FROM s", name="q")
+        stale = db.get("q")
+        with query.mirror(tmp_path / "m") as mirror, closing(query.follow()) as changes:
+            mirror.refresh()
+            (first,) = next(changes).entered
+            db.get("q").update("SELECT n AS ts, ts AS at FROM s")
+            told = next(changes)
+            assert (True, [{"ts": 1, "at": first["ts"]}]) == (told.reset, without_ids(told.entered))
+            assert ["ts", "at"] == [one["name"] for one in query.columns]
+            mirror.refresh()
+            assert [{"ts": 1, "at": first["ts"]}] == mirror.rows() == mirror.arrow().to_pylist()
+        series = stale.series(first["ts"], "now", every="1s")
+        assert [{"_now": first["ts"], "ts": 1, "at": first["ts"]}] == series.arrow().to_pylist()
+        assert "<th>at</th>" in stale._repr_html_()
+        with closing(stale.follow()) as changes:
+            assert [{"ts": 1, "at": first["ts"]}] == without_ids(next(changes).entered)
+    with psoup.open_mirror(tmp_path / "m") as mirror:
+        assert [{"ts": 1, "at": first["ts"]}] == mirror.rows()
+
+
+def without_ids(rows):
+    return [{name: value for name, value in one.items() if name not in IDS} for one in rows]
 
 
 def test_file_without_an_answer_is_nothing_held(tmp_path):

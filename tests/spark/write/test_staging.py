@@ -1,10 +1,12 @@
 """Rows on their way into a stream, without Spark around them: parts, waiting, refusals, what is left."""
 
+import dataclasses
 import re
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StructField, StructType
 
 from psoup.client.calls import Txn
 from psoup.client.errors import ServiceProblem
@@ -13,19 +15,21 @@ from psoup.engine.tuples.arrow import encode_batch
 from psoup.pipeline.definition import columns_of
 from psoup.pipeline.errors import WriteRefusedError
 from psoup.pipeline.spark import staging
-from psoup.pipeline.spark.options import Compression, Connection
+from psoup.pipeline.spark.options import Compression, Connection, write_options
 from psoup.pipeline.spark.staging import (
     PART_BYTES_MAX,
     StagedRows,
     WritePlan,
     commit_stages,
     discard_stages,
+    plan_write,
     stage_rows,
 )
 from tests.spark.between import Rule
 from tests.spark.stored import stored_numbers
 
 COLUMNS = [{"name": "id", "type": "int64"}, {"name": "name", "type": "string"}]
+PART_ROWS = limits.BATCH_ROWS_MAX
 
 
 @pytest.fixture
@@ -34,7 +38,9 @@ def plan(between, service, request):
     stream = re.sub(r"\W", "_", request.node.name)[:60]
     service.declare(stream, {"columns": COLUMNS})
     columns = columns_of({"columns": COLUMNS})
-    return WritePlan(Connection(url=between.url, retry_s=20.0), stream, columns, Compression.ZSTD)
+    return WritePlan(
+        Connection(url=between.url, retry_s=20.0), stream, columns, Compression.ZSTD, PART_ROWS
+    )
 
 
 def rows(ids, name=None):
@@ -63,9 +69,20 @@ def test_rows_are_cut_into_parts_that_a_request_may_hold(plan, monkeypatch):
     parts = list(staging._parts(plan, [batch.slice(0, 10), batch, batch.slice(5, 0)]))
     assert PART_BYTES_MAX >= max(part.nbytes for part in parts)
     assert [*range(10), *range(3_200)] == pa.concat_batches(parts)["id"].to_pylist()
-    monkeypatch.setattr(limits, "BATCH_ROWS_MAX", 1_000)
-    parts = list(staging._parts(plan, [rows(range(i, i + 400)) for i in range(0, 4_000, 400)]))
+    few = dataclasses.replace(plan, part_rows=1_000)
+    parts = list(staging._parts(few, [rows(range(i, i + 400)) for i in range(0, 4_000, 400)]))
     assert [800] * 5 == [part.num_rows for part in parts]
+
+
+def test_rows_of_one_column_fit_a_stream_of_many(between, service):
+    """The columns that they do not name are NULL, and take their bytes in the service's log."""
+    wide = [{"name": f"c{k}", "type": "int64"} for k in range(64)]
+    service.declare("wide", {"columns": wide})
+    options = write_options({"url": between.url, "stream": "wide"})
+    plan = plan_write(options, StructType([StructField("c0", LongType())]))
+    staged = stage_rows(plan, [pa.record_batch({"c0": range(60_000)})])
+    commit_stages(plan, Txn("a", 0), [staged])
+    assert 60_000 == service.stream("wide")["rows"]
 
 
 def test_no_rows_are_neither_staged_nor_committed(plan, between):

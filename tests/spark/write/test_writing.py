@@ -91,16 +91,23 @@ def test_commit_of_messages_that_do_not_belong_together_is_refused(target, servi
     assert 0 == service.stream(target.stream)["rows"]
 
 
-def test_batch_write_has_a_name_of_its_own_each_time(target, between, service):
-    """Two writes that nobody numbered are two writes; each may be committed twice by itself."""
+def test_batch_write_has_a_number_of_its_own_each_time(
+    target, between, service, monkeypatch, tmp_path
+):
+    """Two writes that nobody numbered are two writes; each may be committed twice by itself.
+
+    They go on with one name: a stream remembers a thousand of them for good, so the thousandth write would be refused.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for ids in ([1], [1]):
         writer = PsoupWriter(target, SCHEMA, overwrite=False)
         told = [WrittenPartition(staged(service, target.stream, *ids))]
         writer.commit(told)
         writer.commit(told)
-    apps = [commit["app"] for commit in between.commits()]
+    commits = [(commit["app"], commit["version"]) for commit in between.commits()]
     assert [1, 1] == stored_numbers(service, target.stream, "id")
-    assert (4, 2) == (len(apps), len(set(apps)))
+    assert (4, 2) == (len(commits), len(set(commits)))
+    assert 1 == len({app for app, _ in commits})
 
 
 def test_streaming_query_is_not_numbered_by_the_user(between):

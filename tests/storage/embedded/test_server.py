@@ -375,3 +375,17 @@ def test_open_that_fails_leaves_no_server_behind(tmp_path, monkeypatch, failure)
         opened(tmp_path)
     assert [False] == list(map(runs, pids))
     FolderLock(tmp_path).close()
+
+
+@pytest.mark.redis
+def test_server_whose_files_were_replaced_is_ended_all_the_same(tmp_path):
+    """Its socket and its lock are gone, so it cannot be told to end, and nobody waits for ever until it does."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    server = EmbeddedServer(folder, Durability.FSYNC)
+    server.start()
+    pid = int(server.client.info("server")["process_id"])
+    shutil.rmtree(folder)
+    folder.mkdir()
+    server.stop()
+    assert not runs(pid)

@@ -101,7 +101,9 @@ def test_open_of_a_foreign_store_is_refused(server, tmp_path):
     first = (tmp_path / "one" / "cluster.json").read_bytes()
     server.empty_store(tmp_path / "two").close()
     (tmp_path / "one" / "cluster.json").write_bytes(first)
-    with pytest.raises(StoreUnsuitableError, match="another data folder"):
+    with pytest.raises(
+        StoreUnsuitableError, match=r"another data folder.*remove .*one/cluster\.json"
+    ):
         server.store(tmp_path / "one")
     server.store(tmp_path / "three")
 
