@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.bits import ALL, Words
-from psoup.engine.kernels.compiled import uncounted
+from psoup.engine.kernels.compiled import inlined, uncounted
 from psoup.engine.kernels.hits import LIST, Written, has_room, insert, write, write_entry
-from psoup.engine.kernels.rows import and_between, count_of
+from psoup.engine.kernels.rows import and_between, between, count_of
 
 FEW: Final = 12
 """Up to so many candidates are looked at one by one: dearer each than a word of 64, cheaper than 64 words."""
@@ -185,11 +185,17 @@ def match_many(
             return at, undecided
         name = names[at]
         own = left[undecided]
-        for word in range(64):
-            own[word] = ALL
-        for factor in range(factors[at], factors[at + 1]):
+        first_factor, past_factor = factors[at], factors[at + 1]
+        begin = intervals[first_factor]
+        # Most have one interval alone first: it is written, and the others are ANDed to it.
+        if first_factor < past_factor and is_plain(intervals, nulls, first_factor):
+            between(own, bitmaps, rows[lows[begin]], rows[highs[begin]])
+            first_factor += 1
+        else:
+            own[:] = ALL
+        for factor in range(first_factor, past_factor):
             begin, past = intervals[factor], intervals[factor + 1]
-            if past - begin == 1 and not nulls[factor]:
+            if is_plain(intervals, nulls, factor):
                 and_between(own, bitmaps, rows[lows[begin]], rows[highs[begin]])
             else:
                 null_row = null_rows[attributes[factor]] if nulls[factor] else NO_ROWS
@@ -202,6 +208,12 @@ def match_many(
             left_names[undecided] = name
             undecided += 1
     return len(names), undecided
+
+
+@inlined
+def is_plain(intervals: NDArray[np.int32], nulls: NDArray[np.bool_], factor: int) -> bool:
+    """Return whether a factor is one interval, which NULL does not satisfy; members of `Clauses`."""
+    return bool(intervals[factor + 1] - intervals[factor] == 1 and not nulls[factor])
 
 
 @uncounted

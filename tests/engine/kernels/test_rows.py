@@ -13,8 +13,14 @@ from tests.engine.kernels import twins
 def compiled():
     """Return the functions compiled anew, so that the instructions are made here and now."""
 
-    def between(own, bitmaps, low, high):
+    def both(own, bitmaps, low, high):
         rows.and_between(own, bitmaps, low, high)
+
+    def between(own, bitmaps, low, high):
+        rows.between(own, bitmaps, low, high)
+
+    def add_up(parts, bitmaps, block):
+        rows.add_up(parts, bitmaps, block)
 
     def counts(words, others):
         return rows.count_of(words), rows.count_of(others)
@@ -22,7 +28,7 @@ def compiled():
     def write(words, bitmaps, place):
         rows.copy(words, bitmaps, place)
 
-    return numba.njit(between), numba.njit(counts), numba.njit(write)
+    return [numba.njit(function) for function in (both, counts, write, between, add_up)]
 
 
 def drawn(seed, shape, density=1):
@@ -48,6 +54,25 @@ def test_and_between_of_any_bitmaps_differential_keeps_what_is_in_the_one_alone(
         function(kept, given_maps, low, high)
         assert expected == twins.bits_of(kept)
         assert (given_maps == bitmaps).all()
+    for function in (rows.between, compiled[3]):
+        kept = own.copy()
+        function(kept, bitmaps, low, high)
+        assert between == twins.bits_of(kept)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 4), st.integers(0, 7))
+def test_add_up_of_any_parts_differential_is_the_union_of_the_first(compiled, seed, count, block):
+    """Each bitmap gets eight words, the parts are zero afterwards but for those behind, and nothing else is written."""
+    parts, bitmaps = drawn(seed, (5, 8), density=3), drawn(seed + 1, (count, 64))
+    expected = bitmaps.copy()
+    for number in range(count):
+        expected[number, 8 * block : 8 * block + 8] = np.bitwise_or.reduce(parts[: number + 1])
+    for function in (rows.add_up, compiled[4]):
+        given_parts, found = parts.copy(), bitmaps.copy()
+        function(given_parts, found, block)
+        assert (found == expected).all()
+        assert not given_parts[:count].any()
+        assert (given_parts[count:] == parts[count:]).all()
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 6]))
