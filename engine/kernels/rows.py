@@ -40,6 +40,11 @@ def count_of(words: Words) -> int:
     return sum(ones(word) for word in words)
 
 
+def with_bits(words: Words) -> Any:
+    """Return a word whose bit i is set where the i-th of (64,) words has some."""
+    return np.packbits(words != 0, bitorder="little").view(np.uint64)[0]
+
+
 def copy(words: Words, bitmaps: Words, place: int) -> None:
     """Write (64,) words as bitmap number `place`."""
     bitmaps[place] = words
@@ -81,6 +86,12 @@ def _compile_and_between(own: Any, bitmaps: Any, low: Any, high: Any) -> Any:
 def _compile_count_of(words: Any) -> Any:
     del words
     return lambda words: _count_of(words)  # type: ignore[call-arg]  # noqa: PLW0108
+
+
+@overload(with_bits, strict=False)
+def _compile_with_bits(words: Any) -> Any:
+    del words
+    return lambda words: _with_bits(words)  # type: ignore[call-arg]  # noqa: PLW0108
 
 
 @overload(copy, strict=False)
@@ -158,6 +169,21 @@ def _count_of(_context: Any, words: Any) -> Any:
         return count
 
     return types.int64(words), generate
+
+
+@intrinsic
+def _with_bits(_context: Any, words: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        rows = _data(context, builder, signature.args[0], arguments[0])
+        found = ir.Constant(_INT, 0)
+        for place in _OFFSETS:
+            some = builder.load(_at(builder, rows, place), align=_ALIGN)
+            flags = builder.icmp_unsigned("!=", some, ir.Constant(_VECTOR, None))
+            bits = builder.zext(builder.bitcast(flags, ir.IntType(BLOCK_WORDS)), _INT)
+            found = builder.or_(found, builder.shl(bits, place))
+        return found
+
+    return types.uint64(words), generate
 
 
 @intrinsic

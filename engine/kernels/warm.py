@@ -28,7 +28,7 @@ from psoup.engine.kernels.hits import Written
 from psoup.engine.kernels.instant_text import write_instants
 from psoup.engine.kernels.json_transpose import transpose
 from psoup.engine.kernels.like import ASCII, Needles, match_like
-from psoup.engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
+from psoup.engine.kernels.match import Clauses, Located, match_clauses, narrowest
 from psoup.engine.kernels.rows import BLOCK_WORDS
 from psoup.engine.kernels.span import least_most
 from psoup.engine.kernels.within import WIDTH, within
@@ -65,7 +65,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 85 + json_bodies.warm_up()
+        return 84 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -241,8 +241,7 @@ def _match(bitmaps: Words) -> None:
     )
     least = numbers[:1].copy()
     narrowest(clauses, located, least, numbers[1:])
-    match_few(clauses, located, least, numbers[1:], written, 0)
-    match_many(clauses, located, least, small, written, bitmaps[:1], numbers[:1], 0)
+    match_clauses(clauses, located, least, numbers[1:], small, written, bitmaps[:1], numbers[:1], 0)
     hits.write_all(bitmaps[:1], flags, numbers[:1], small, written, 0)
     _find_by_value(bitmaps, written)
 

@@ -202,15 +202,15 @@ class Harvest:
         entries, past, bitmaps = self._written.past.tolist()
         written = self._written
         clause_ids = ids[written.names[:entries]]
-        order: slice | NDArray[np.int64] = slice(entries)
+        columns = [
+            column[:entries].copy() for column in (written.forms, written.counts, written.places)
+        ]
         if (clause_ids[1:] < clause_ids[:-1]).any():  # several passes, or slots that were reused
             order = sorted_places(clause_ids)
-            clause_ids = clause_ids[order]
+            clause_ids, *columns = (column[order] for column in (clause_ids, *columns))
         block = MatchBlock(
-            clause_ids=clause_ids,
-            forms=written.forms[order].copy(),
-            counts=written.counts[order].copy(),
-            places=written.places[order].copy(),
+            clause_ids,
+            *columns,
             offsets=written.offsets[:past].copy(),
             bitmaps=written.bitmaps[:bitmaps].copy(),
         )

@@ -23,7 +23,7 @@ def compiled():
         rows.add_up(parts, bitmaps, block)
 
     def counts(words, others):
-        return rows.count_of(words), rows.count_of(others)
+        return rows.count_of(words), rows.count_of(others), rows.with_bits(words)
 
     def write(words, bitmaps, place):
         rows.copy(words, bitmaps, place)
@@ -81,7 +81,12 @@ def test_count_of_any_words_differential_is_their_number_of_bits(compiled, seed,
     words = drawn(seed, 64, density)
     count, none = len(twins.bits_of(words)), np.zeros(64, dtype=np.uint64)
     assert count == rows.count_of(words)
-    assert (count, 0) == compiled[1](words, none)
+    some = sum(1 << place for place, word in enumerate(words.tolist()) if word)
+    assert some == rows.with_bits(words)
+    assert (count, 0, some) == compiled[1](words, none)
+    place = seed % 64
+    words[place:] = 0
+    assert some & ((1 << place) - 1) == compiled[1](words, none)[2]
 
 
 @pytest.mark.parametrize("bits", [(), (0,), (4_095,), (511, 512), range(4_096)])
@@ -89,7 +94,7 @@ def test_count_of_edges_differential_is_their_number_of_bits(bits, compiled):
     """No bit, the first, the last, both sides of eight words, all."""
     words = twins.words_from(set(bits), 64)
     assert len(bits) == rows.count_of(words)
-    assert (len(bits), 4_096 - len(bits)) == compiled[1](words, ~words)
+    assert (len(bits), 4_096 - len(bits)) == compiled[1](words, ~words)[:2]
 
 
 @settings(max_examples=20)
