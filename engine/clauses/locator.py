@@ -174,9 +174,9 @@ class Locator:
             edges_count += len(edges)
             below = np.empty(len(edges) + 1, dtype=np.int32)
             order.rank(column.keys, column.null_rows, edges, cells, below)
-            own = places[bounds.first : bounds.first + len(bounds)]
-            own[:] = below[edge_of]
-            order.mark(own, numbers)
+            asked_places = places[bounds.first : bounds.first + len(bounds)]
+            asked_places[:] = below[edge_of]
+            order.mark(asked_places, numbers)
         ordered, count = pivot.by_place(cells, edges_count + 1, self._either, self._digits)
         in_order = self._either[ordered, :count]
         self._orders[number, :count] = in_order

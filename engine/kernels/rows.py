@@ -3,8 +3,8 @@
 Each is a plain function for Python, and instructions over eight words at a time where it is compiled.
 """
 
-# mypy: disable-error-code="misc"
-# (numba's decorators have no types)
+# mypy: disable-error-code="misc, no-untyped-call"
+# (numba's decorators and helpers have no types)
 
 from typing import Any, Final
 

@@ -65,7 +65,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 84 + json_bodies.warm_up()
+        return 85 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -76,6 +76,7 @@ def _order(words: Words, bitmaps: Words) -> None:
     bits.positions(np.frombuffer(words.tobytes(), dtype=LITTLE))  # of pages: not to be written
     values = np.arange(_ROWS)
     order.rank(values, words, values[:1], numbers[1:].copy(), numbers[:2].copy())
+    order.sorted_places(values << 2)
     order.mark(places, numbers)
     order.number(numbers)
     order.prefixes(places[:0], numbers, bitmaps)

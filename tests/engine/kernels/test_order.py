@@ -1,6 +1,7 @@
 """Values in order and bitmaps of the smallest rows, against counting one by one."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from psoup.engine.kernels import order
@@ -127,5 +128,14 @@ def test_compare_with_any_bounds_differential_finds_the_rows_below(seed, bounds,
 @given(st.lists(st.integers(-3, 3) | st.sampled_from([*INT_EDGES, 2**62, -(2**62)]), max_size=40))
 def test_sorted_places_of_any_keys_oracle_is_stable(keys):
     """However far keys lie apart, whether key and place fit one number or not, equal ones stay as they came."""
-    found = order.sorted_places(np.array(keys, dtype=np.int64)).tolist()
-    assert sorted(range(len(keys)), key=keys.__getitem__) == found
+    for mode in modes():
+        found = order.sorted_places(np.array(keys, dtype=np.int64)).tolist()
+        assert sorted(range(len(keys)), key=keys.__getitem__) == found, mode
+
+
+@pytest.mark.parametrize("span", [2, 2**11, 2**11 + 1, 2**22, 2**40, 2**60])
+def test_sorted_places_of_many_keys_oracle_is_stable(span):
+    """Keys of one digit and of several, many of them equal, the smallest below zero."""
+    keys = np.random.default_rng(5).integers(0, 700, 1_000) * (span // 700 or 1) % span - span // 2
+    found = order.sorted_places(keys)
+    assert np.argsort(keys, kind="stable").tolist() == found.tolist()
