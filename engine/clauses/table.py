@@ -18,6 +18,7 @@ from psoup.engine.query.values.factor_table import Factors, joined
 from psoup.engine.tuples.chunk import ChunkColumn
 from psoup.engine.tuples.lineage import Slot
 
+_KEY_MAX: Final = np.iinfo(np.int64).max
 GONE: Final = -1
 """The slot of a clause that was forgotten."""
 
@@ -30,12 +31,13 @@ class Bounds:
             one for intervals of texts without an end.
     """
 
-    __slots__ = ("_highs", "_lows", "_texts", "first")
+    __slots__ = ("_edges", "_highs", "_lows", "_texts", "first")
 
     def __init__(self, first: int, lows: NDArray[Any], highs: NDArray[Any]) -> None:
         """Take both ascending, without doubles."""
         self.first = first
         self._lows, self._highs = lows, highs
+        self._edges: tuple[Integers, NDArray[np.int32]] | None = None
         self._texts: tuple[list[str], list[str]] | None = None
         if lows.dtype == np.object_:
             self._texts = lows.tolist(), highs.tolist()
@@ -47,7 +49,8 @@ class Bounds:
     @property
     def nbytes(self) -> int:
         """Return the size of the arrays; of texts only their places."""
-        return self._lows.nbytes + self._highs.nbytes
+        edges = 0 if self._edges is None else sum(array.nbytes for array in self._edges)
+        return self._lows.nbytes + self._highs.nbytes + edges
 
     def keys(self, column: ChunkColumn) -> tuple[Integers, Integers, bool]:
         """Return low and high ends of the intervals as keys of the column, and whether the high ends are inclusive.
@@ -59,6 +62,22 @@ class Bounds:
         assert column.texts is not None, "texts are asked of texts"
         lows, highs = (_ranks(column.texts, known) for known in self._texts)
         return lows, highs, False
+
+    @property
+    def edges(self) -> tuple[Integers, NDArray[np.int32]]:
+        """Return the keys, ascending, that values lie below or not, and for each bound which of these it is.
+
+        Of bounds of numbers alone. An interval ends below the key behind its high end; the last number, and that of the
+        highest key, is one more than there are edges. Cost: O(b log b), once.
+        """
+        if self._edges is None:
+            ends = self._highs[self._highs < _KEY_MAX] + 1
+            edges = np.union1d(self._lows, ends)
+            numbers = np.full(len(self), len(edges), dtype=np.int32)
+            bounds = np.concatenate((self._lows, ends))
+            numbers[: len(bounds)] = np.searchsorted(edges, bounds)
+            self._edges = edges, numbers
+        return self._edges
 
     def lows_at(self, numbers: NDArray[np.int32]) -> NDArray[Any]:
         """Return the low ends of the intervals with these numbers."""

@@ -10,7 +10,7 @@ from psoup.engine.clauses.locator import Locator
 from psoup.engine.clauses.pivot_table import PivotTable
 from psoup.engine.clauses.table import ClauseTable
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
-from psoup.engine.kernels.match import Located, match_few, match_many, narrowest
+from psoup.engine.kernels.match import Located, match_clauses, narrowest
 from psoup.engine.results.match_block import Harvest
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.lineage import TILE_SLOTS, Lineage
@@ -82,13 +82,10 @@ class TableProbe:
         count = len(clauses.names)
         least, fewest = np.empty((2, count), dtype=np.int32)
         narrowest(clauses, located, least, fewest)
-        at = 0
+        left, names, at = self._left, self._left_names, 0
         while at < count:
-            at = match_few(clauses, located, least, fewest, harvest.room(), at)
-        at = 0
-        while at < count:
-            at, left = match_many(
-                clauses, located, least, wanted, harvest.room(), self._left, self._left_names, at
+            at, open_left = match_clauses(
+                clauses, located, least, fewest, wanted, harvest.room(), left, names, at
             )
-            if left:
-                yield Lineage(self._left_names[:left], self._left[:left])
+            if open_left:
+                yield Lineage(names[:open_left], left[:open_left])

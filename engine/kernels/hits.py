@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.compiled import inlined, lowest, ones, uncounted, without_lowest
-from psoup.engine.kernels.rows import copy, count_of
+from psoup.engine.kernels.rows import copy, count_of, with_bits
 
 LIST: Final = 0
 BITMAP: Final = 1
@@ -192,9 +192,7 @@ def write_list(words: Words, count: int, offsets: NDArray[np.uint16], begin: int
     """
     at = np.uint64(begin)
     if count <= FEW_BITS_MAX:
-        some = np.uint64(0)
-        for place in range(64):
-            some |= np.uint64(words[place] != 0) << np.uint64(place)
+        some = with_bits(words)
         while some:
             place = lowest(some)
             some = without_lowest(some)

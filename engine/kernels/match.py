@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.bits import ALL, Words
-from psoup.engine.kernels.compiled import uncounted
+from psoup.engine.kernels.compiled import inlined, uncounted
 from psoup.engine.kernels.hits import LIST, Written, has_room, insert, write, write_entry
-from psoup.engine.kernels.rows import and_between, count_of
+from psoup.engine.kernels.rows import and_between, between, count_of
 
 FEW: Final = 12
 """Up to so many candidates are looked at one by one: dearer each than a word of 64, cheaper than 64 words."""
@@ -96,61 +96,11 @@ def narrowest(
 
 
 @uncounted
-def match_few(
+def match_clauses(
     clauses: Clauses,
     located: Located,
     least: NDArray[np.int32],
     fewest: NDArray[np.int32],
-    written: Written,
-    first: int,
-) -> int:
-    """Write the hits of clauses one factor of which has FEW rows at most: each of these is looked at.
-
-    Args:
-        clauses: whose factors are bounded by what is located.
-        located: in the chunk.
-        least: (c,) as `narrowest` writes them; written: 0 for the clauses that are done.
-        fewest: (c,) the same.
-        written: written.
-        first: the first clause to look at.
-
-    Returns:
-        The first clause that there was no room for, or their number.
-    """
-    names, is_open, factors, attributes, nulls, intervals, lows, highs = clauses
-    places, rows, bitmaps, orders, in_order, null_rows = located
-    w_names, forms, counts, w_places, offsets, w_bitmaps, w_past = written
-    for at in range(first, len(names)):
-        but = fewest[at]
-        if not 0 < least[at] <= FEW or is_open[at] or not in_order[attributes[but]]:
-            continue
-        if not has_room(w_names, offsets, w_bitmaps, w_past):
-            return at
-        least[at], count = 0, 0
-        one = intervals[but]
-        for place in range(places[lows[one]], places[highs[one]]):
-            row = orders[attributes[but], place]
-            word, bits = row >> 6, ALL
-            for factor in range(factors[at], factors[at + 1]):
-                inside = null_rows[attributes[factor], word] if nulls[factor] else NONE
-                for interval in range(intervals[factor], intervals[factor + 1]):
-                    upper, lower = rows[highs[interval]], rows[lows[interval]]
-                    inside |= bitmaps[upper, word] ^ bitmaps[lower, word]
-                bits &= inside
-            if (bits >> np.uint64(row & 63)) & np.uint64(1):
-                insert(row, offsets[w_past[1] :], count)
-                count += 1
-        if count:
-            write_entry(names[at], LIST, count, w_past[1], w_names, forms, counts, w_places, w_past)
-            w_past[1] += count
-    return len(names)
-
-
-@uncounted
-def match_many(
-    clauses: Clauses,
-    located: Located,
-    least: NDArray[np.int32],
     wanted: NDArray[np.uint8],
     written: Written,
     left: Words,
@@ -162,9 +112,10 @@ def match_many(
     Args:
         clauses: whose factors are bounded by what is located.
         located: in the chunk.
-        least: (c,) where it is 0 the clause is passed over.
+        least: (c,) as `narrowest` writes them.
+        fewest: (c,) the same.
         wanted: by name: `hits.SPARSE`, `SMALLER` or `LISTS`.
-        written: written.
+        written: written, in the order of the clauses.
         left: (r, 64) words, at least one; written: the rows of open clauses, and behind them anything.
         left_names: (r,) written: which clauses these are.
         first: the first clause to look at.
@@ -172,28 +123,25 @@ def match_many(
     Returns:
         The first clause that there was no room for, or their number; and how many open clauses have rows left.
 
-    Cost: O(64 intervals) words.
+    Cost: O(64 intervals) words; of a clause with a factor of FEW rows at most a look at each of these.
     """
-    names, is_open, factors, attributes, nulls, intervals, lows, highs = clauses
-    rows, bitmaps, null_rows = located.rows, located.bitmaps, located.null_rows
+    names, is_open, attributes = clauses.names, clauses.open, clauses.attributes
     w_names, forms, counts, places, offsets, w_bitmaps, w_past = written
-    undecided = 0
+    in_order, undecided = located.in_order, 0
     for at in range(first, len(names)):
         if least[at] == 0:
             continue
         if undecided == len(left) or not has_room(w_names, offsets, w_bitmaps, w_past):
             return at, undecided
         name = names[at]
+        if least[at] <= FEW and not is_open[at] and in_order[attributes[fewest[at]]]:
+            count = list_few(clauses, located, at, fewest[at], offsets[w_past[1] :])
+            if count:
+                write_entry(name, LIST, count, w_past[1], w_names, forms, counts, places, w_past)
+                w_past[1] += count
+            continue
         own = left[undecided]
-        for word in range(64):
-            own[word] = ALL
-        for factor in range(factors[at], factors[at + 1]):
-            begin, past = intervals[factor], intervals[factor + 1]
-            if past - begin == 1 and not nulls[factor]:
-                and_between(own, bitmaps, rows[lows[begin]], rows[highs[begin]])
-            else:
-                null_row = null_rows[attributes[factor]] if nulls[factor] else NO_ROWS
-                and_union(own, bitmaps, rows, lows[begin:past], highs[begin:past], null_row)
+        write_rows(clauses, located, at, own)
         if not is_open[at]:
             write(
                 own, name, wanted[name], w_names, forms, counts, places, offsets, w_bitmaps, w_past
@@ -202,6 +150,55 @@ def match_many(
             left_names[undecided] = name
             undecided += 1
     return len(names), undecided
+
+
+@inlined
+def write_rows(clauses: Clauses, located: Located, at: int, own: Words) -> None:
+    """Write the rows that satisfy clause number `at` into (64,) words."""
+    _, _, factors, attributes, nulls, intervals, lows, highs = clauses
+    rows, bitmaps, null_rows = located.rows, located.bitmaps, located.null_rows
+    first, past_factor = factors[at], factors[at + 1]
+    if first < past_factor and is_plain(intervals, nulls, first):
+        between(own, bitmaps, rows[lows[intervals[first]]], rows[highs[intervals[first]]])
+        first += 1
+    else:
+        own[:] = ALL
+    for factor in range(first, past_factor):
+        begin, past = intervals[factor], intervals[factor + 1]
+        if is_plain(intervals, nulls, factor):
+            and_between(own, bitmaps, rows[lows[begin]], rows[highs[begin]])
+        else:
+            null_row = null_rows[attributes[factor]] if nulls[factor] else NO_ROWS
+            and_union(own, bitmaps, rows, lows[begin:past], highs[begin:past], null_row)
+
+
+@inlined
+def list_few(
+    clauses: Clauses, located: Located, at: int, fewest: int, offsets: NDArray[np.uint16]
+) -> int:
+    """List the rows that satisfy a clause, of those of its factor `fewest`, one interval; return how many they are."""
+    _, _, factors, attributes, nulls, intervals, lows, highs = clauses
+    places, rows, bitmaps, orders, _, null_rows = located
+    one, count = intervals[fewest], 0
+    for place in range(places[lows[one]], places[highs[one]]):
+        row = orders[attributes[fewest], place]
+        word, bits = row >> 6, ALL
+        for factor in range(factors[at], factors[at + 1]):
+            inside = null_rows[attributes[factor], word] if nulls[factor] else NONE
+            for interval in range(intervals[factor], intervals[factor + 1]):
+                upper, lower = rows[highs[interval]], rows[lows[interval]]
+                inside |= bitmaps[upper, word] ^ bitmaps[lower, word]
+            bits &= inside
+        if (bits >> np.uint64(row & 63)) & np.uint64(1):
+            insert(row, offsets, count)
+            count += 1
+    return count
+
+
+@inlined
+def is_plain(intervals: NDArray[np.int32], nulls: NDArray[np.bool_], factor: int) -> bool:
+    """Return whether a factor is one interval, which NULL does not satisfy; members of `Clauses`."""
+    return bool(intervals[factor + 1] - intervals[factor] == 1 and not nulls[factor])
 
 
 @uncounted

@@ -2,15 +2,15 @@
 
 Over n values in ascending order an interval of values is a range of places `[low, high)`, and the bitmap of
 its rows is that of the first `high` rows without the first `low`: one XOR, because the one holds the other.
-So a chunk costs one sort an attribute, and every interval of every clause two look-ups, however many constants
-there are. This is the rank-to-bitmap table of a grouped filter, turned around: ranks of the chunk's values
-instead of the constants', so that it is never larger than the chunk squared. Where there are few bounds, the
-values are compared with each, and nothing is put in order.
+So a chunk costs one look among the bounds for each value, and every interval of every clause two look-ups, however
+many constants there are. This is the rank-to-bitmap table of a grouped filter, turned around: ranks of the chunk's
+values instead of the constants', so that it is never larger than the chunk squared. Where there are few bounds, the
+values are compared with each (`compare`); where values span little, they are counted (`counted.py`).
 
 Values are whole numbers here; `sortable` makes such of floats.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,10 @@ from psoup.engine.kernels.grouping import rows_by_group
 
 Integers = NDArray[np.int64]
 
-COUNTED_SPAN_MAX: Final = 4_095
-"""Values of up to this span are put in order by counting."""
-RADIX_SPAN_MAX: Final = np.iinfo(np.uint16).max
-FEW_SHARE: Final = 8
-"""Bounds fewer than one in so many values are searched for, more are walked past."""
 _INT64_BITS: Final = 63
+SORTED_BITS: Final = 11
+DIGIT_MASK: Final = 2**SORTED_BITS - 1
+"""Keys are put in order by so many bits at a time: their counters stay in the first level of the cache."""
 _SIGN: Final = np.int64(2**63 - 1)
 
 
@@ -36,53 +34,16 @@ def sortable(values: NDArray[np.float64]) -> Integers:
     return bits ^ ((bits >> 63) & _SIGN)
 
 
-class Ordered(NamedTuple):
-    """The values of a chunk in order.
-
-    Attributes:
-        rows: (n,) int32, the rows of the chunk in ascending order of their values, equal ones in any.
-        values: (n,) so ordered.
-        least: the smallest value.
-        begins: (s,) int32: how many values lie below `least`, `least + 1`, ...; the last is n. Empty where the
-            span of the values is too wide to be counted.
-    """
-
-    rows: NDArray[np.int32]
-    values: Integers
-    least: int
-    begins: NDArray[np.int32]
-
-
 _COUNTED_KEYS_MAX: Final = 2
 """Values that keys span, by their number: fewer are counted."""
-_NOT_COUNTED: Final = np.empty(0, dtype=np.int32)
-
-
-def ascending(values: Integers, rows: NDArray[np.int32] | None = None) -> Ordered:
-    """Return (n,) values in order; they are those of `rows`, or of the rows 0 to n - 1.
-
-    Whole numbers of a narrow span are counted or sorted by radix, many times as fast as by comparing.
-    """
-    if not len(values):
-        return Ordered(np.empty(0, dtype=np.int32), values, 0, _NOT_COUNTED)
-    least, begins = int(values.min()), _NOT_COUNTED
-    span = int(values.max()) - least
-    if span <= COUNTED_SPAN_MAX:
-        order = np.empty(len(values), dtype=np.int32)
-        begins = np.zeros(span + 2, dtype=np.int32)
-        _count(values, least, begins, order)
-    elif span <= RADIX_SPAN_MAX:
-        order = np.argsort((values - least).astype(np.uint16), kind="stable").astype(np.int32)
-    else:
-        order = np.argsort(values).astype(np.int32)
-    return Ordered(order if rows is None else rows[order], values[order], least, begins)
 
 
 def sorted_places(keys: Integers) -> NDArray[np.int64]:
     """Return the places of (n,) keys in ascending order, equal ones as they came.
 
-    Keys that span little are counted. Else key and place are one number where both fit: numbers are sorted several
-    times as fast as places by numbers.
+    Keys that span little are counted. Else key and place are one number where both fit, and are put in order by digits.
+
+    Cost: O(n) for each SORTED_BITS bits of the span, 3 ns a key.
     """
     count = len(keys)
     if not count:
@@ -95,85 +56,84 @@ def sorted_places(keys: Integers) -> NDArray[np.int64]:
         return places
     if span.bit_length() + bits > _INT64_BITS:
         return np.argsort(keys, kind="stable")
-    together = ((keys - least) << bits) | np.arange(count)
-    together.sort()
-    found: NDArray[np.int64] = together & ((1 << bits) - 1)
+    either = np.empty((2, count), dtype=np.int64)
+    ordered = _sort_by_digits(keys - least, bits, bits + span.bit_length(), either)
+    found: NDArray[np.int64] = either[ordered] & ((1 << bits) - 1)
     return found
 
 
 @compiled
-def _count(
-    values: Integers, least: int, begins: NDArray[np.int32], order: NDArray[np.int32]
-) -> None:
-    """Write the places of the values in order, and how many lie below each value of the span.
+def _sort_by_digits(keys: Integers, bits: int, past: int, either: Integers) -> int:
+    """Write keys and their places as one number each, ascending, the lowest digit first.
 
     Args:
-        values: (n,).
-        least: the smallest.
-        begins: (span + 2,) zeros; written.
-        order: (n,) written.
+        keys: (n,) from 0 on.
+        bits: of a place.
+        past: bits of such a number.
+        either: (2, n) written.
+
+    Returns:
+        Which of the two has them in order.
     """
-    for value in values:
-        begins[value - least + 1] += 1
-    for i in range(1, len(begins)):
-        begins[i] += begins[i - 1]
-    next_place = begins.copy()
-    for row in range(len(values)):
-        key = values[row] - least
-        order[next_place[key]] = row
-        next_place[key] += 1
-
-
-def places(ordered: Ordered, bounds: Integers, *, up_to: bool, found: NDArray[np.int32]) -> None:
-    """Write how many of the values lie below each bound, or up to it.
-
-    Args:
-        ordered: n values.
-        bounds: (c,) ascending.
-        up_to: whether values that equal a bound count.
-        found: (c,) written.
-
-    Cost: O(c) where values were counted, else O(n + c), or O(c log n) for a few bounds.
-    """
-    if len(ordered.begins):
-        _look_up(ordered.least, ordered.begins, bounds, found, up_to=up_to)
-    elif len(bounds) * FEW_SHARE < len(ordered.values):
-        found[: len(bounds)] = np.searchsorted(ordered.values, bounds, "right" if up_to else "left")
-    else:
-        _walk(ordered.values, bounds, found, up_to=up_to)
+    counts = np.empty(1 << SORTED_BITS, dtype=np.int64)
+    for place in range(len(keys)):
+        either[0, place] = keys[place] << bits | place
+    ordered = 0
+    while bits < past:
+        counts[:] = 0
+        for i in range(len(keys)):
+            counts[(either[ordered, i] >> bits) & DIGIT_MASK] += 1
+        begin = 0
+        for digit in range(len(counts)):
+            begin, counts[digit] = begin + counts[digit], begin
+        for i in range(len(keys)):
+            number = either[ordered, i]
+            digit = (number >> bits) & DIGIT_MASK
+            either[1 - ordered, counts[digit]] = number
+            counts[digit] += 1
+        ordered = 1 - ordered
+        bits += SORTED_BITS
+    return ordered
 
 
 @compiled
-def _look_up(
-    least: int,
-    begins: NDArray[np.int32],
-    bounds: Integers,
-    found: NDArray[np.int32],
-    *,
-    up_to: bool,
+def rank(
+    values: Integers,
+    null_rows: Words,
+    edges: Integers,
+    cells: NDArray[np.int32],
+    below: NDArray[np.int32],
 ) -> None:
-    most = least + len(begins) - 2
-    for i in range(len(bounds)):
-        bound = bounds[i]
-        if bound < least:
-            found[i] = 0
-        elif bound > most:
-            found[i] = begins[-1]
-        else:
-            found[i] = begins[bound - least + up_to]
+    """Look each value up among edges: add how many are not above it to its row's cell, and count the rows below each.
 
+    Args:
+        values: (4096,) by row.
+        null_rows: (64,) words: rows that hold NULL, whatever their values.
+        edges: (c,) ascending, each once.
+        cells: (4096,) added to, but for NULL.
+        below: (c + 1,) written: how many values lie below each edge; the last is how many there are.
 
-@compiled
-def _walk(values: Integers, bounds: Integers, found: NDArray[np.int32], *, up_to: bool) -> None:
-    """Walk both once, without a branch that could be foretold wrongly."""
-    at = i = 0
-    while at < len(values) and i < len(bounds):
-        inside = (values[at] < bounds[i]) | (up_to & (values[at] == bounds[i]))
-        found[i] = at
-        at += inside
-        i += not inside
-    for rest in range(i, len(bounds)):
-        found[rest] = len(values)
+    Cost: O(4096 log c + c). All rows take one step of the search, then the next one: no step waits for the one before
+        it, nor depends on a branch that could be foretold wrongly.
+    """
+    firsts = np.zeros(4_096, dtype=np.int64)
+    left = len(edges)
+    while left > 1:
+        half = left >> 1
+        for row in range(4_096):
+            first = firsts[row]
+            firsts[row] = first + half * (edges[np.uint64(first + half - 1)] <= values[row])
+        left -= half
+    below[:] = 0
+    for row in range(4_096):
+        first = firsts[row]
+        if left:
+            first += edges[np.uint64(first)] <= values[row]
+        is_null = (null_rows[row >> 6] >> np.uint64(row & 63)) & np.uint64(1)
+        cells[row] += 0 if is_null else first
+        below[first] += 0 if is_null else 1
+    for edge in range(1, len(below)):
+        below[edge] += below[edge - 1]
 
 
 @compiled

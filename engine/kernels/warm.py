@@ -7,6 +7,7 @@ import numpy as np
 from psoup.engine.kernels import (
     bits,
     clause_hits,
+    counted,
     digits,
     exact_sums,
     extremes,
@@ -27,7 +28,8 @@ from psoup.engine.kernels.hits import Written
 from psoup.engine.kernels.instant_text import write_instants
 from psoup.engine.kernels.json_transpose import transpose
 from psoup.engine.kernels.like import ASCII, Needles, match_like
-from psoup.engine.kernels.match import Clauses, Located, match_few, match_many, narrowest
+from psoup.engine.kernels.match import Clauses, Located, match_clauses, narrowest
+from psoup.engine.kernels.rows import BLOCK_WORDS
 from psoup.engine.kernels.span import least_most
 from psoup.engine.kernels.within import WIDTH, within
 
@@ -63,7 +65,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 83 + json_bodies.warm_up()
+        return 85 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -73,16 +75,28 @@ def _order(words: Words, bitmaps: Words) -> None:
     bits.positions(words)
     bits.positions(np.frombuffer(words.tobytes(), dtype=LITTLE))  # of pages: not to be written
     values = np.arange(_ROWS)
-    ordered = order.ascending(values)  # counted
-    order.places(ordered, values, up_to=True, found=numbers[1:])
-    order.places(order.ascending(values << 32), values, up_to=True, found=numbers[1:])
+    order.rank(values, words, values[:1], numbers[1:].copy(), numbers[:2].copy())
+    order.sorted_places(values << 2)
     order.mark(places, numbers)
     order.number(numbers)
-    order.prefixes(ordered.rows, numbers, bitmaps)
+    order.prefixes(places[:0], numbers, bitmaps)
     order.rows_of(places, numbers, 0, places)
     order.compare(values, words, values[:1], bitmaps, places, up_to=False)
     for some in (values, np.zeros(1)):
         least_most(some)
+    _count(words, bitmaps)
+
+
+def _count(words: Words, bitmaps: Words) -> None:
+    """Count a chunk of one value into the cell before an edge."""
+    values = np.zeros(_ROWS, dtype=np.int64)
+    cells, edges, counts = np.zeros((3, 3), dtype=np.int32)
+    rows = np.zeros(_ROWS, dtype=np.int32)
+    parts = np.zeros((2, BLOCK_WORDS), dtype=LITTLE)
+    counted.find_edges(values[:1], 0, 0, edges, cells, up_to=True)
+    counted.number_cells(cells)
+    counted.put_into_cells(values, words, 0, cells, parts, bitmaps[:1], counts, rows)
+    counted.rows_below(edges[:1], cells, counts, 0, rows)
 
 
 def _scan(words: Words) -> None:
@@ -228,8 +242,7 @@ def _match(bitmaps: Words) -> None:
     )
     least = numbers[:1].copy()
     narrowest(clauses, located, least, numbers[1:])
-    match_few(clauses, located, least, numbers[1:], written, 0)
-    match_many(clauses, located, least, small, written, bitmaps[:1], numbers[:1], 0)
+    match_clauses(clauses, located, least, numbers[1:], small, written, bitmaps[:1], numbers[:1], 0)
     hits.write_all(bitmaps[:1], flags, numbers[:1], small, written, 0)
     _find_by_value(bitmaps, written)
 

@@ -202,15 +202,15 @@ class Harvest:
         entries, past, bitmaps = self._written.past.tolist()
         written = self._written
         clause_ids = ids[written.names[:entries]]
-        order: slice | NDArray[np.int64] = slice(entries)
+        order = None
         if (clause_ids[1:] < clause_ids[:-1]).any():  # several passes, or slots that were reused
             order = sorted_places(clause_ids)
             clause_ids = clause_ids[order]
         block = MatchBlock(
             clause_ids=clause_ids,
-            forms=written.forms[order].copy(),
-            counts=written.counts[order].copy(),
-            places=written.places[order].copy(),
+            forms=_copied(written.forms[:entries], order),
+            counts=_copied(written.counts[:entries], order),
+            places=_copied(written.places[:entries], order),
             offsets=written.offsets[:past].copy(),
             bitmaps=written.bitmaps[:bitmaps].copy(),
         )
@@ -225,3 +225,8 @@ def with_room(array: NDArray[Scalar], length: int) -> NDArray[Scalar]:
     longer = np.empty((max(length, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
     longer[: len(array)] = array
     return longer
+
+
+def _copied(array: NDArray[Scalar], order: NDArray[np.int64] | None) -> NDArray[Scalar]:
+    """Return a copy of the array, in another order where one is given."""
+    return array.copy() if order is None else array[order]

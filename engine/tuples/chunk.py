@@ -1,7 +1,7 @@
 """A chunk: 4,096 rows of one stream, in the form in which standing clauses meet them.
 
-Each column that some clause compares becomes whole numbers once, and is sorted if needed; an interval of values is
-then a span of places in that order (`kernels/order.py`).
+Each column that some clause compares becomes whole numbers once; an interval of values is then a span of places in
+the order of these (`kernels/order.py`).
 """
 
 from collections.abc import Callable
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.kernels.bits import CHUNK_WORDS, full, packed
-from psoup.engine.kernels.order import Integers, Ordered, ascending, sortable
+from psoup.engine.kernels.order import Integers, sortable
+from psoup.engine.kernels.span import least_most
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -29,7 +30,7 @@ class ChunkColumn:
         null_rows: (CHUNK_WORDS,) words, the rows that hold NULL.
     """
 
-    __slots__ = ("_in_order", "column", "keys", "null_rows", "texts")
+    __slots__ = ("column", "keys", "null_rows", "texts")
 
     def __init__(self, column: Column) -> None:
         """Take a column of CHUNK_ROWS values. Cost: O(rows), for texts O(d log d) of the distinct ones too."""
@@ -43,18 +44,13 @@ class ChunkColumn:
             self.keys = sortable(column.values)
         else:
             self.keys = column.values.astype(np.int64, copy=False)
-        self._in_order: Ordered | None = None
 
     @property
-    def in_order(self) -> Ordered:
-        """Return the rows that hold a value in order of their keys. Cost: one sort, once."""
-        if self._in_order is None:
-            if self.column.valid is None:
-                self._in_order = ascending(self.keys)
-            else:
-                rows = np.flatnonzero(self.column.valid).astype(np.int32)
-                self._in_order = ascending(self.keys[rows], rows)
-        return self._in_order
+    def span(self) -> tuple[int, int]:
+        """Return the smallest and the largest key of rows that hold a value; (0, -1) where none does. Cost: O(rows)."""
+        valid = self.column.valid
+        keys = self.keys if valid is None else self.keys[valid]
+        return least_most(keys) if len(keys) else (0, -1)
 
 
 class Chunk:

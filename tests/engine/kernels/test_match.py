@@ -120,16 +120,6 @@ def narrowest_of(clauses, located):
     return least, fewest
 
 
-def looked_at_one_by_one(world):
-    """Return which clauses are decided by looking at few rows."""
-    found = []
-    for name, is_open, factors in world.clauses:
-        count, which = twins.narrowest(factors)
-        few = name >= 0 and not is_open and 0 < count <= FEW
-        found.append(few and world.in_order[factors[which][0]])
-    return found
-
-
 @given(worlds())
 def test_narrowest_of_any_clauses_differential_is_counted(world):
     """The factor of one interval with the fewest rows; none where all take NULL or several intervals."""
@@ -143,64 +133,35 @@ def test_narrowest_of_any_clauses_differential_is_counted(world):
 
 
 @given(worlds(), wanted_drawn(), st.sampled_from(ROOMS))
-def test_match_few_of_any_clauses_differential_decides_those_with_few_rows(world, wanted, room):
-    """Settled clauses one factor of which has few rows are done, and no other; what they have is in lists."""
+def test_match_of_any_clauses_differential_finds_what_sets_leave(world, wanted, room):
+    """Clauses settled and open, gone, without factors, in however little room: each has its rows, once, in order."""
     clauses, located = world.arrays()
-    few = looked_at_one_by_one(world)
-    expected = [
-        (name, ("list", sorted(rows)))
-        for (name, _, factors), decided in zip(world.clauses, few, strict=True)
-        if decided and (rows := world.rows(factors))
-    ]
-    for mode in modes():
-        least, fewest = narrowest_of(clauses, located)
-        before, written = least.copy(), written_for(room)
-        found, at = [], 0
-        while at < len(few):
-            past = match.match_few(clauses, located, least, fewest, written, at)
-            assert at < past, "with room for one at least, something is looked at"
-            found += taken(written)
-            at = past
-        assert expected == found, mode
-        assert [0 if done else n for n, done in zip(before.tolist(), few, strict=True)] == (
-            least.tolist()
-        ), mode
-
-
-@given(worlds(), wanted_drawn(), st.sampled_from(ROOMS), st.booleans())
-def test_match_of_any_clauses_differential_finds_what_sets_leave(world, wanted, room, few_first):
-    """Clauses settled and open, gone, without factors, in however little room: each has its rows, once."""
-    clauses, located = world.arrays()
-    settled, undecided = {}, {}
+    settled, undecided = [], {}
     for name, is_open, factors in world.clauses:
         rows = world.rows(factors) if name >= 0 else set()
         if rows and is_open:
             undecided[name] = rows
         elif rows:
-            settled[name] = kept(sorted(rows), wanted[name])
+            settled.append((name, kept(sorted(rows), wanted[name])))
     for mode in modes():
         written = written_for(room)
-        found, left, orders = matched(clauses, located, wanted, room, written, few_first=few_first)
+        found, left, orders = matched(clauses, located, wanted, room, written)
         assert settled == found, mode
         assert undecided == left, mode
         in_order = [name for name, _, _ in world.clauses if name in undecided]
         assert in_order == orders, "open clauses come out in their order"
 
 
-def matched(clauses, located, wanted, room, written, *, few_first):
-    """Return what is written by clause, the rows of open clauses, and these in the order they came out in."""
+def matched(clauses, located, wanted, room, written):
+    """Return what is written for each clause, the rows of open clauses, and these in the order they came out in."""
     least, fewest = narrowest_of(clauses, located)
     entries = []
-    at = 0 if few_first else len(least)
-    while at < len(least):
-        at = match.match_few(clauses, located, least, fewest, written, at)
-        entries += taken(written)
     words = np.full((room[3], 64), 7, dtype=np.uint64)
     names = np.full(room[3], -9, dtype=np.int32)
     at, left, in_order = 0, {}, []
     while at < len(least):
-        past, count = match.match_many(
-            clauses, located, least, np.array(wanted, np.uint8), written, words, names, at
+        past, count = match.match_clauses(
+            clauses, located, least, fewest, np.array(wanted, np.uint8), written, words, names, at
         )
         assert past > at or count == room[3], "with room, something is looked at"
         in_order += names[:count].tolist()
@@ -209,9 +170,7 @@ def matched(clauses, located, wanted, room, written, *, few_first):
             left[name] = twins.bits_of(row)
         entries += taken(written)
         at = past
-    found = dict(entries)
-    assert len(entries) == len(found), "a clause is written once"
-    return found, left, in_order
+    return entries, left, in_order
 
 
 def written_for(room):
@@ -239,12 +198,9 @@ def test_match_on_both_sides_of_few_differential_finds_the_same(count, in_order)
     world = one_attribute([(3, False, [(0, [(0, count)], False)])], in_order=in_order)
     clauses, located = world.arrays()
     for mode in modes():
-        for few_first in (False, True):
-            found, left, _ = matched(
-                clauses, located, [2] * NAMES, ROOMS[0], written_for(ROOMS[0]), few_first=few_first
-            )
-            assert ({3: ("list", list(range(count)))} if count else {}) == found, mode
-            assert {} == left
+        found, left, _ = matched(clauses, located, [2] * NAMES, ROOMS[0], written_for(ROOMS[0]))
+        assert ([(3, ("list", list(range(count))))] if count else []) == found, mode
+        assert {} == left
 
 
 def test_match_of_a_clause_without_factors_finds_every_row():
@@ -253,11 +209,9 @@ def test_match_of_a_clause_without_factors_finds_every_row():
     world = one_attribute([(0, False, []), (1, True, []), (2, False, whole)], nulls=range(96))
     clauses, located = world.arrays()
     for mode in modes():
-        found, left, _ = matched(
-            clauses, located, [1] * NAMES, ROOMS[2], written_for(ROOMS[2]), few_first=True
-        )
+        found, left, _ = matched(clauses, located, [1] * NAMES, ROOMS[2], written_for(ROOMS[2]))
         every = ("bitmap", list(range(4_096)))
-        assert {0: every, 2: every} == found, mode
+        assert [(0, every), (2, every)] == found, mode
         assert {1: EVERY_ROW} == left, mode
 
 
@@ -268,10 +222,8 @@ def test_match_few_lists_rows_ascending_whatever_their_values():
     world = World([backwards], [set()], [True], [(5, False, factors)])
     clauses, located = world.arrays()
     for mode in modes():
-        least, fewest = narrowest_of(clauses, located)
-        written = written_for(ROOMS[0])
-        assert 1 == match.match_few(clauses, located, least, fewest, written, 0)
-        assert [(5, ("list", list(range(3_986, 3_996))))] == taken(written), mode
+        found, _, _ = matched(clauses, located, [0] * NAMES, ROOMS[0], written_for(ROOMS[0]))
+        assert [(5, ("list", list(range(3_986, 3_996))))] == found, mode
 
 
 def test_match_few_looks_at_every_other_factor_of_a_clause():
@@ -290,16 +242,13 @@ def test_match_few_looks_at_every_other_factor_of_a_clause():
     assert rows[105] not in range(98, 106), "places past the NULLs are those of later rows"
     clauses, located = world.arrays()
     for mode in modes():
-        least, fewest = narrowest_of(clauses, located)
-        written, found, stops = written_for(ROOMS[0]), [], []
-        at = 0
-        while at < len(least):
-            at = match.match_few(clauses, located, least, fewest, written, at)
-            stops.append(at)
-            found += taken(written)
+        found, _, _ = matched(clauses, located, [0] * NAMES, ROOMS[0], written_for(ROOMS[0]))
         assert [(name, ("list", some)) for name, some in expected.items()] == found, mode
-        assert [1, 2, 4] == stops, "with room for one, it stops at the next"
-        assert [0] * 4 == least.tolist()
+        for at, (_, _, factors) in enumerate(asked):
+            offsets = np.full(13, 9_999, dtype=np.uint16)
+            count = match.list_few(clauses, located, at, 2 * at, offsets)
+            assert expected.get(at, []) == offsets[:count].tolist(), mode
+            assert len(factors) == 2, "the first of two is the one with few rows"
 
 
 def test_match_without_room_for_one_more_open_clause_stops_there():
@@ -308,13 +257,13 @@ def test_match_without_room_for_one_more_open_clause_stops_there():
     world = one_attribute([(i, True, factors) for i in range(3)] + [(9, False, factors)])
     clauses, located = world.arrays()
     for mode in modes():
-        least, _ = narrowest_of(clauses, located)
+        least, fewest = narrowest_of(clauses, located)
         words, names = np.zeros((2, 64), dtype=np.uint64), np.zeros(2, dtype=np.int32)
         written, wanted = written_for(ROOMS[2]), np.zeros(NAMES, np.uint8)
-        arguments = clauses, located, least, wanted, written, words, names
-        assert (2, 2) == match.match_many(*arguments, 0), mode
+        arguments = clauses, located, least, fewest, wanted, written, words, names
+        assert (2, 2) == match.match_clauses(*arguments, 0), mode
         assert [0, 1] == names.tolist()
-        assert (4, 1) == match.match_many(*arguments, 2), mode
+        assert (4, 1) == match.match_clauses(*arguments, 2), mode
         assert 2 == names[0]
         assert [(9, ("list", list(range(20))))] == taken(written), mode
 

@@ -13,16 +13,22 @@ from tests.engine.kernels import twins
 def compiled():
     """Return the functions compiled anew, so that the instructions are made here and now."""
 
-    def between(own, bitmaps, low, high):
+    def both(own, bitmaps, low, high):
         rows.and_between(own, bitmaps, low, high)
 
+    def between(own, bitmaps, low, high):
+        rows.between(own, bitmaps, low, high)
+
+    def add_up(parts, bitmaps, block):
+        rows.add_up(parts, bitmaps, block)
+
     def counts(words, others):
-        return rows.count_of(words), rows.count_of(others)
+        return rows.count_of(words), rows.count_of(others), rows.with_bits(words)
 
     def write(words, bitmaps, place):
         rows.copy(words, bitmaps, place)
 
-    return numba.njit(between), numba.njit(counts), numba.njit(write)
+    return [numba.njit(function) for function in (both, counts, write, between, add_up)]
 
 
 def drawn(seed, shape, density=1):
@@ -48,6 +54,25 @@ def test_and_between_of_any_bitmaps_differential_keeps_what_is_in_the_one_alone(
         function(kept, given_maps, low, high)
         assert expected == twins.bits_of(kept)
         assert (given_maps == bitmaps).all()
+    for function in (rows.between, compiled[3]):
+        kept = own.copy()
+        function(kept, bitmaps, low, high)
+        assert between == twins.bits_of(kept)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 4), st.integers(0, 7))
+def test_add_up_of_any_parts_differential_is_the_union_of_the_first(compiled, seed, count, block):
+    """Each bitmap gets eight words, the parts are zero afterwards but for those behind, and nothing else is written."""
+    parts, bitmaps = drawn(seed, (5, 8), density=3), drawn(seed + 1, (count, 64))
+    expected = bitmaps.copy()
+    for number in range(count):
+        expected[number, 8 * block : 8 * block + 8] = np.bitwise_or.reduce(parts[: number + 1])
+    for function in (rows.add_up, compiled[4]):
+        given_parts, found = parts.copy(), bitmaps.copy()
+        function(given_parts, found, block)
+        assert (found == expected).all()
+        assert not given_parts[:count].any()
+        assert (given_parts[count:] == parts[count:]).all()
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 6]))
@@ -56,7 +81,12 @@ def test_count_of_any_words_differential_is_their_number_of_bits(compiled, seed,
     words = drawn(seed, 64, density)
     count, none = len(twins.bits_of(words)), np.zeros(64, dtype=np.uint64)
     assert count == rows.count_of(words)
-    assert (count, 0) == compiled[1](words, none)
+    some = sum(1 << place for place, word in enumerate(words.tolist()) if word)
+    assert some == rows.with_bits(words)
+    assert (count, 0, some) == compiled[1](words, none)
+    place = seed % 64
+    words[place:] = 0
+    assert some & ((1 << place) - 1) == compiled[1](words, none)[2]
 
 
 @pytest.mark.parametrize("bits", [(), (0,), (4_095,), (511, 512), range(4_096)])
@@ -64,7 +94,7 @@ def test_count_of_edges_differential_is_their_number_of_bits(bits, compiled):
     """No bit, the first, the last, both sides of eight words, all."""
     words = twins.words_from(set(bits), 64)
     assert len(bits) == rows.count_of(words)
-    assert (len(bits), 4_096 - len(bits)) == compiled[1](words, ~words)
+    assert (len(bits), 4_096 - len(bits)) == compiled[1](words, ~words)[:2]
 
 
 @settings(max_examples=20)
