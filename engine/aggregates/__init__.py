@@ -10,6 +10,7 @@ Reading order:
     occurrences: the states of these, and of aggregates of DISTINCT values.
     aggregated: one aggregate of rows in groups.
     spanned: one aggregate of rows of which each group has spans.
+    tallies: counts, sums and extremes of all aggregates together, as they are kept and merged.
     grouping: the keys and aggregates of a query, over rows.
     partial: the states of some rows, and how they are merged and finished.
     group_table: the groups of a stream's partials, known by numbers.

@@ -136,7 +136,7 @@ def aggregates_of(
         table, groups = table.grouped(grouping, rows)
         if groups.count > GROUPS_AT_ONCE:
             return _of_rows(spans, grouping, stream, kept)
-        parts.append(partial_of(grouping, rows, groups))
+        parts.append(partial_of(grouping, rows, groups, parts[0].tallies.layout))
         extents.append(extent)
     return StreamAggregates(finished(grouping, table.merged(parts)), united(extents), kept)
 
@@ -252,7 +252,8 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
             checkpoint()
             rows, chunks = _chunks(stream, begin, end)
             most = CHUNK_GROUPS_MAX * (end - begin)
-            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most)
+            like = made[-1].partials.partial.tallies.layout if made else None
+            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most, like=like)
             if run is None:
                 raise _TooManyGroupsError
             made.append(ChunkRun(run, chunks))

@@ -1,55 +1,72 @@
 """The least and the largest value of each group, and the row of each group that stands first by several keys."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.kernels.compiled import compiled, of_finite
+from psoup.engine.kernels.compiled import compiled, inlined
 
 Integers = NDArray[np.int64]
 
 
-@compiled
-def least_of_groups(values: Any, labels: Integers, found: Any) -> None:
-    """Write the least of the (n,) values of each group into (g,) `found`, which holds the largest value of all.
+_NO_SIGN: Final = 0x7FFF_FFFF_FFFF_FFFF
+_MINUS_ZERO: Final = -1
+"""The key of -0.0."""
 
-    Cost: 1.5 ns a value.
+
+@inlined
+def _key(word: Any, magnitude: Any, flip: Any) -> Any:
+    """Return a whole number in the order of the values, or the other way round where `flip` is -1.
+
+    `magnitude` are the bits that are the other way round in negative floats; 0 = it is none.
     """
-    for row in range(len(values)):
-        group, value = labels[row], values[row]
-        found[group] = min(found[group], value)
+    return word ^ ((word >> 63) & magnitude) ^ flip
 
 
 @compiled
-def largest_of_groups(values: Any, labels: Integers, found: Any) -> None:
-    """Write the largest of the (n,) values of each group into (g,) `found`, which holds the least value of all.
+def least_of_groups(
+    words: Integers, labels: Integers, found: Integers, *, floats: bool, flip: int
+) -> None:
+    """Write the least key of the values of each group.
 
-    Cost: 1.5 ns a value.
+    Args:
+        words: (n,) int64, or finite float64 given by their bits.
+        labels: (n,) the group of each.
+        found: (g,) which holds the largest int64; a group without values keeps it. Keys of floats are as `sortable` has
+            them.
+        floats: whether the values are float64.
+        flip: 0, or -1 where the largest are looked for: keys then descend, their bits the other way round.
+
+    Cost: 1 ns a value.
     """
-    for row in range(len(values)):
-        group, value = labels[row], values[row]
-        found[group] = max(found[group], value)
+    magnitude = _NO_SIGN if floats else 0
+    for row in range(len(words)):
+        group = labels[row]
+        found[group] = min(found[group], _key(words[row], magnitude, flip))
+    _without_minus_zero(found, floats, flip)
 
 
-@of_finite
-def least_of_runs(values: Any, edges: Integers, found: Any) -> None:
-    """Do as `least_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.3 ns a value."""
+@compiled
+def least_of_runs(
+    words: Integers, edges: Integers, found: Integers, *, floats: bool, flip: int
+) -> None:
+    """Do as `least_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.1 ns a value."""
+    magnitude = _NO_SIGN if floats else 0
     for group in range(len(edges) - 1):
-        least = found[group]
-        for value in values[edges[group] : edges[group + 1]]:
-            least = value if value < least else least
+        part, least = words[edges[group] : edges[group + 1]], found[group]
+        for row in range(len(part)):  # from 0 on, so that it is a loop of vectors
+            least = min(least, _key(part[row], magnitude, flip))
         found[group] = least
+    _without_minus_zero(found, floats, flip)
 
 
-@of_finite
-def largest_of_runs(values: Any, edges: Integers, found: Any) -> None:
-    """Do as `largest_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.3 ns a value."""
-    for group in range(len(edges) - 1):
-        largest = found[group]
-        for value in values[edges[group] : edges[group + 1]]:
-            largest = value if value > largest else largest
-        found[group] = largest
+@inlined
+def _without_minus_zero(found: Any, floats: Any, flip: Any) -> Any:
+    if floats:
+        for group in range(len(found)):
+            if found[group] ^ flip == _MINUS_ZERO:
+                found[group] = flip
 
 
 @compiled
