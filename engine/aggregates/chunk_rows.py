@@ -78,7 +78,9 @@ class ChunkRows:
         return ChunkRows(first, ends - ends[0], self.nexts[begin:], self.lasts[begin:])
 
     def followed(self, *later: "ChunkRows") -> "ChunkRows":
-        """Return the rows of these chunks and of others, one at least, each of which begin where those before end."""
+        """Return the rows of these chunks and of others, each of which begin where those before end."""
+        if not later:
+            return self
         runs = (self, *later)
         counts = np.concatenate([np.diff(one.ends) for one in runs])
         nexts = np.concatenate([one.nexts for one in runs])

@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 _ABOVE: Final = 3
 """Digits that a value of 64 bits takes from the one that its lowest bit lies in."""
 _PRECISION: Final = 53
+_UNDIVIDED: Final = np.empty(0, dtype=np.int64)
 
 
 @value_type
@@ -62,8 +63,7 @@ class ExactSums:
     def rounded(self, divisors: Integers | None = None) -> Floats:
         """Return the numbers, divided by `divisors` in [1, 2^62), rounded once; NaN past the largest float64."""
         found = np.empty(len(self.digits), dtype=np.float64)
-        by = np.ones(len(self.digits), dtype=np.int64) if divisors is None else divisors
-        quotients(self.digits, self.unit, by, found)
+        quotients(self.digits, self.unit, _UNDIVIDED if divisors is None else divisors, found)
         return found
 
     def spread(self, squares: "ExactSums", counts: Integers) -> "ExactSums":

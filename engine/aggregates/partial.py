@@ -91,6 +91,8 @@ class PartialRun:
 
     def followed(self, *later: "PartialRun") -> "PartialRun":
         """Return one run of this one and of others, each of which begins where the one before ends. Cost: O(all)."""
+        if not later:
+            return self
         runs = (self, *later)
         assert all(one.past == other.first for one, other in pairwise(runs)), (
             "runs follow each other"
@@ -161,6 +163,7 @@ def run_of(
     first: int,
     *,
     groups_max: int,
+    groups: Groups | None = None,
     like: Layout | None = None,
 ) -> PartialRun | None:
     """Return the partials of some units, all in one pass over their rows; None where they have too many groups.
@@ -171,11 +174,12 @@ def run_of(
         edges: (u + 1,) where the rows of each unit begin, and the last ones end.
         first: the number of the first unit.
         groups_max: of all units together.
-        like: as in `partial_of`.
+        groups: the rows in groups, where these are known.
+        like: the layout of partials with which these are to be merged.
 
     Cost: that of `Grouping.aggregated`.
     """
-    numbers, groups = divided(grouping.groups(rows), edges)
+    numbers, groups = divided(groups or grouping.groups(rows), edges)
     if groups.count > groups_max:
         return None
     partial = partial_of(grouping, rows, groups, like)

@@ -132,6 +132,8 @@ class StreamPartials:
         the chunks `[first, past)` alone are.
         """
         known, table = self.chunks, self.table
+        if lowest <= known.first <= first and past <= known.past:
+            return self
         gap = max(first - known.past, known.first - past, 0)
         if gap > (past - first) + (known.past - known.first) or known.past <= lowest:
             return partials_of(*make(first, past, table.without_groups()))

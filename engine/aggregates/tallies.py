@@ -142,7 +142,7 @@ class Tallies:
     def finished(self, place: int, call: AggregateCall) -> Aggregated:
         """Return the results of a call, of the aggregate at a place: the one that is tallied for it."""
         layout, rows = self.layout, self.rows
-        counts, kind = rows[:, layout.counts[place]], layout.kinds[place]
+        counts, kind = rows[:, layout.counts[place]].copy(), layout.kinds[place]
         if kind is Kind.COUNT:
             return Moments(counts).finished(call)
         of = call.arguments[0].type
@@ -153,7 +153,7 @@ class Tallies:
         keys, held = rows[:, layout.extremes[place]], counts > 0
         if kind is Kind.LARGEST:
             keys = ~keys
-        if held.all():
+        if np.count_nonzero(held) == len(held):
             return Aggregated(column_of(of, keys, None, None))
         return Aggregated(column_of(of, np.where(held, keys, 0), None, held))
 

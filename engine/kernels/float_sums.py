@@ -176,11 +176,11 @@ def add_floats(
         add, then, last = _shifter(one), _shifter(two), _shifter(three)
         folds = 2 if two == three else 3
         _add_groups(values[begin:end], labels[begin:end], add, then, last, folds, sums)
+        bits_of_folds = np.array([one, two, three]) - unit + (first << 5)
         for group in range(len(digits)):
-            for place, fold in enumerate((one, two, three)):
+            for place in range(folds):
                 part = sums[group, place]
-                bit = fold - unit + (first << 5)
-                put(digits, group, bit, part & 0xFFFF_FFFF, part >> 32, 1)
+                put(digits, group, bits_of_folds[place], part & 0xFFFF_FFFF, part >> 32, 1)
                 sums[group, place] = 0
     return True
 

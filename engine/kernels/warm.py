@@ -143,7 +143,7 @@ def _group() -> None:
         grouping.look_up(some, 0, numbers, labels)
     grouping.number_distinct(values, labels, numbers)
     grouping.renumber(labels, numbers)
-    grouping.divide(labels, edges, 1, numbers.copy(), seen)
+    grouping.divide(labels, edges, 1, numbers.copy(), numbers.copy())
     grouping.rows_by_group(labels, np.zeros(2, dtype=np.int64), numbers)
     grouping.sort_runs(values, edges, 1)
     extremes.least_of_groups(values, labels, values.copy(), floats=False, flip=0)

@@ -210,7 +210,8 @@ def test_too_many_groups_are_computed_of_the_rows_and_kept_so():
 def test_too_many_groups_are_noticed_before_their_states_are_made(monkeypatch):
     """Digits of sums of every row's own group would take more memory than the rows."""
     made: list[int] = []
-    monkeypatch.setattr(Grouping, "states_of", lambda *_: made.append(1))
+    for name in ("states_of", "tallies_of"):
+        monkeypatch.setattr(Grouping, name, lambda *_: made.append(1))
     assert TOO_MANY_GROUPS is ask(Hits(), grouping_of("wide"), None).partials
     assert [] == made
 

@@ -68,10 +68,10 @@ def test_mark_and_look_up_number_values_of_a_narrow_span(dtype):
 def test_divide_numbers_the_groups_of_each_unit_by_themselves():
     """A unit without rows has numbers of its own, which nothing has."""
     labels, edges = np.array([1, 0, 1, 2]), np.array([0, 3, 3, 4])
-    found, seen = np.empty(4, dtype=np.int64), np.zeros(9, dtype=np.bool_)
-    grouping.divide(labels, edges, 3, found, seen)
+    found, counts = np.empty(4, dtype=np.int64), np.zeros(9, dtype=np.int64)
+    grouping.divide(labels, edges, 3, found, counts)
     assert [1, 0, 1, 8] == found.tolist()
-    assert [0, 1, 8] == np.flatnonzero(seen).tolist()
+    assert [1, 2, 0, 0, 0, 0, 0, 0, 1] == counts.tolist()
 
 
 def test_rows_by_group_keeps_the_order_of_rows():
