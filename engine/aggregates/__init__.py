@@ -15,5 +15,5 @@ Reading order:
     partial: the states of some rows, and how they are merged and finished.
     group_table: the groups of a stream's partials, known by numbers.
     chunk_rows: which rows the partials of chunks are made of.
-    partial_cache: partials of the chunks and segments of a stream, kept between invocations.
+    partial_cache: partials of the chunks of a stream, and of larger units, kept between invocations.
 """

@@ -18,7 +18,12 @@ from psoup.engine.aggregates.state import Aggregated, State
 from psoup.engine.aggregates.tallies import Layout, Tallies, kind_of, tallies_of
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.values.evaluate import Columns, evaluate
-from psoup.engine.query.values.expression import AggregateCall, AggregateFunction, Expression
+from psoup.engine.query.values.expression import (
+    AggregateCall,
+    AggregateFunction,
+    ColumnRef,
+    Expression,
+)
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
@@ -194,7 +199,10 @@ def read_by(
     call: AggregateCall, rows: RowsToAggregate
 ) -> tuple[list[Column], NDArray[np.bool_] | None]:
     """Return the arguments of a call, and the rows for which its FILTER is TRUE; None = all."""
-    arguments = [evaluate(one, rows.columns, rows.count) for one in call.arguments]
+    arguments = [
+        rows.columns(one) if isinstance(one, ColumnRef) else evaluate(one, rows.columns, rows.count)
+        for one in call.arguments
+    ]
     if call.filter is None:
         return arguments, None
     passes = evaluate(call.filter, rows.columns, rows.count)

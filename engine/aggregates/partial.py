@@ -57,7 +57,7 @@ class Partial:
 
 @value_type
 class PartialRun:
-    """The partials of units `[first, past)` of a stream, which follow each other: of chunks, or of segments.
+    """The partials of units `[first, past)` of a stream, which follow each other: of chunks, or of larger units.
 
     Attributes:
         first: the number of the first unit.

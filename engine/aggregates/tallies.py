@@ -5,6 +5,9 @@ order of the values. Rows are merged by adding up most of their words and compar
 any number of aggregates costs one call of a kernel. What is shown is computed as from the states that stand alone.
 """
 
+# mypy: disable-error-code="explicit-override"
+# (typing has override from Python 3.12 on)
+
 import functools
 from collections.abc import Sequence
 from enum import Enum
@@ -13,14 +16,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.exact_sums import DIGIT_BITS, ExactSums, add_values, place_of
-from psoup.engine.aggregates.extremes import LARGEST, LEAST, least_keys
+from psoup.engine.aggregates.exact_sums import ExactSums, add_values, place_of
+from psoup.engine.aggregates.extremes import LARGEST, LARGEST_WORD, LEAST, keep_least
 from psoup.engine.aggregates.groups import Members
 from psoup.engine.aggregates.moments import COUNTED, SUMMED, Moments
 from psoup.engine.aggregates.occurrences import numbers_of
 from psoup.engine.aggregates.ordinals import column_of
 from psoup.engine.aggregates.state import Aggregated
-from psoup.engine.kernels.digits import carry_all, merge_rows
+from psoup.engine.kernels.digits import DIGIT_BITS, carry_all, merge_rows
 from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -29,7 +32,6 @@ from psoup.engine.tuples.value_type import value_type
 Integers = NDArray[np.int64]
 
 _LAYOUTS_MAX: Final = 1_024
-_LARGEST_WORD: Final = 2**63 - 1
 
 
 class Kind(Enum):
@@ -90,7 +92,7 @@ class Layout:
         ]
         self.numbers = np.array(sums, dtype=np.int64).reshape(-1, 2)
         self.nothing = np.zeros(self.added + sum(some), dtype=np.int64)
-        self.nothing[self.added :] = _LARGEST_WORD
+        self.nothing[self.added :] = LARGEST_WORD
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy of it is written."""
@@ -144,7 +146,7 @@ class Tallies:
         layout, rows = self.layout, self.rows
         counts, kind = rows[:, layout.counts[place]].copy(), layout.kinds[place]
         if kind is Kind.COUNT:
-            return Moments(counts).finished(call)
+            return Aggregated(Column(ColumnType.INT64, counts))
         of = call.arguments[0].type
         if kind is Kind.SUM:
             digits = np.ascontiguousarray(rows[:, layout.digits(place)])
@@ -172,7 +174,7 @@ def tallies_of(
         count: of groups.
         like: a layout that others have, with which these are to be merged: used where it is large enough.
 
-    Cost: that of `add_values`, or of `least_keys`, for each.
+    Cost: that of `add_values`, or of `keep_least`, for each.
     """
     values = [None if column is None else numbers_of(column) for column, _ in read]
     layout = like or layout_of(kinds, _places(kinds, values))
@@ -182,8 +184,7 @@ def tallies_of(
         if kind is Kind.COUNT or own is None:
             continue
         if kind is not Kind.SUM:
-            keys = least_keys(own, members, least=kind is Kind.LEAST)
-            rows[:, layout.extremes[place]] = keys
+            keep_least(own, members, rows, layout.extremes[place], least=kind is Kind.LEAST)
         elif not add_values(own, members, layout.places[place][0], rows, layout.digits(place)):
             wider = _union((layout.places, _places(kinds, values)))
             return tallies_of(kinds, read, count, layout_of(kinds, wider))

@@ -10,63 +10,62 @@ from psoup.engine.kernels.compiled import compiled, inlined
 Integers = NDArray[np.int64]
 
 
-_NO_SIGN: Final = 0x7FFF_FFFF_FFFF_FFFF
+FLOATS: Final = 0x7FFF_FFFF_FFFF_FFFF
+"""Bits that are the other way round in negative floats, so that all bits together are in the order of the values."""
+WHOLE: Final = 0
+"""The same of whole numbers."""
 _MINUS_ZERO: Final = -1
 """The key of -0.0."""
 
 
 @inlined
-def _key(word: Any, magnitude: Any, flip: Any) -> Any:
-    """Return a whole number in the order of the values, or the other way round where `flip` is -1.
-
-    `magnitude` are the bits that are the other way round in negative floats; 0 = it is none.
-    """
-    return word ^ ((word >> 63) & magnitude) ^ flip
+def _key(word: Any, turned: Any, flip: Any) -> Any:
+    """Return a whole number in the order of the values, or the other way round where `flip` is -1."""
+    return word ^ ((word >> 63) & turned) ^ flip
 
 
 @compiled
 def least_of_groups(
-    words: Integers, labels: Integers, found: Integers, *, floats: bool, flip: int
+    words: Integers, labels: Integers, rows: Integers, place: int, turned: int, flip: int
 ) -> None:
     """Write the least key of the values of each group.
 
     Args:
         words: (n,) int64, or finite float64 given by their bits.
         labels: (n,) the group of each.
-        found: (g,) which holds the largest int64; a group without values keeps it. Keys of floats are as `sortable` has
-            them.
-        floats: whether the values are float64.
+        rows: (g, w), written at `place`, where the largest int64 stands; a group without values keeps it. Keys of
+            floats are as `sortable` has them.
+        place: in a row.
+        turned: FLOATS or WHOLE.
         flip: 0, or -1 where the largest are looked for: keys then descend, their bits the other way round.
 
     Cost: 1 ns a value.
     """
-    magnitude = _NO_SIGN if floats else 0
     for row in range(len(words)):
         group = labels[row]
-        found[group] = min(found[group], _key(words[row], magnitude, flip))
-    _without_minus_zero(found, floats, flip)
+        rows[group, place] = min(rows[group, place], _key(words[row], turned, flip))
+    _without_minus_zero(rows, place, turned, flip)
 
 
 @compiled
 def least_of_runs(
-    words: Integers, edges: Integers, found: Integers, *, floats: bool, flip: int
+    words: Integers, edges: Integers, rows: Integers, place: int, turned: int, flip: int
 ) -> None:
     """Do as `least_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.1 ns a value."""
-    magnitude = _NO_SIGN if floats else 0
     for group in range(len(edges) - 1):
-        part, least = words[edges[group] : edges[group + 1]], found[group]
+        part, least = words[edges[group] : edges[group + 1]], rows[group, place]
         for row in range(len(part)):  # from 0 on, so that it is a loop of vectors
-            least = min(least, _key(part[row], magnitude, flip))
-        found[group] = least
-    _without_minus_zero(found, floats, flip)
+            least = min(least, _key(part[row], turned, flip))
+        rows[group, place] = least
+    _without_minus_zero(rows, place, turned, flip)
 
 
 @inlined
-def _without_minus_zero(found: Any, floats: Any, flip: Any) -> Any:
-    if floats:
-        for group in range(len(found)):
-            if found[group] ^ flip == _MINUS_ZERO:
-                found[group] = flip
+def _without_minus_zero(rows: Any, place: Any, turned: Any, flip: Any) -> Any:
+    if turned:
+        for group in range(len(rows)):
+            if rows[group, place] ^ flip == _MINUS_ZERO:
+                rows[group, place] = flip
 
 
 @compiled

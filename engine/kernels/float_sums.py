@@ -21,13 +21,16 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 ROOM_BITS: Final = 45
-"""Of the highest fold, at least: values of up to 2^top have digits for sums of multiples of 2^(top - ROOM_BITS)."""
-_SUM_BITS: Final = 62
-"""Of an int64 that folds add up in, without its sign, and one to spare."""
+"""Of the highest fold, at least: values of up to 2^top have digits for sums of multiples of 2^(top - ROOM_BITS).
+
+A fold adds up in an int64: 62 bits, without the sign and one to spare.
+"""
 _ROWS_OF_RUN: Final = 2_048
 """Values that are read twice, and stay in the first cache meanwhile."""
+_RUN_ROOM_BITS: Final = 50
+"""Of their folds: 62 without those of their number, and as many as a fold has at most."""
 _ROWS_OF_GROUPS: Final = 65_536
-"""Values whose folds have 45 bits: 62 without those of their number."""
+"""Values whose folds have ROOM_BITS: 62 without those of their number."""
 _BIAS: Final = 1_023
 _FRACTION_BITS: Final = 52
 _NO_SIGN: Final = 0x7FFF_FFFF_FFFF_FFFF
@@ -118,8 +121,7 @@ def add_floats_of_runs(
                 continue
             if not _fits(lowest, top, unit, past - first):
                 return False
-            # 13 bits for as many values.
-            one, two, three, usable = _folds(lowest, top, _SUM_BITS - 13)
+            one, two, three, usable = _folds(lowest, top, _RUN_ROOM_BITS)
             if not usable:
                 for row in range(begin, end):
                     _put_float(digits, group, bits[row], unit, first)

@@ -146,8 +146,9 @@ def _group() -> None:
     grouping.divide(labels, edges, 1, numbers.copy(), numbers.copy())
     grouping.rows_by_group(labels, np.zeros(2, dtype=np.int64), numbers)
     grouping.sort_runs(values, edges, 1)
-    extremes.least_of_groups(values, labels, values.copy(), floats=False, flip=0)
-    extremes.least_of_runs(values, edges, values.copy(), floats=False, flip=0)
+    rows = np.zeros((1, 1), dtype=np.int64)
+    extremes.least_of_groups(values, labels, rows, 0, extremes.WHOLE, 0)
+    extremes.least_of_runs(values, edges, rows, 0, extremes.WHOLE, 0)
     extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
     extremes.first_rows(values[None, :].copy(), labels, numbers)
 

@@ -96,15 +96,15 @@ def test_extremes_of_groups_differential_are_min_and_max(dtype):
     values = (np.random.default_rng(3).integers(-50, 50, 40) / 2).astype(dtype)
     values[:9] = [-0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, -0.0]
     labels, edges = np.repeat([0, 2, 3], [5, 25, 10]), np.array([0, 5, 5, 30, 40])
-    none, floats = 2**63 - 1, dtype == np.float64
-    keys = sortable(values) if floats else values
+    floats, words, none = dtype == np.float64, values.view(np.int64), 2**63 - 1
+    keys, turned = (sortable(values), extremes.FLOATS) if floats else (values, extremes.WHOLE)
     for flip in (0, -1):
-        by_label, by_run = np.full((2, 4), none)
-        words = values.view(np.int64)
-        extremes.least_of_groups(words, labels, by_label, floats=floats, flip=flip)
-        extremes.least_of_runs(words, edges, by_run, floats=floats, flip=flip)
+        by_label, by_run = np.full((2, 4, 2), none)
+        extremes.least_of_groups(words, labels, by_label, 1, turned, flip)
+        extremes.least_of_runs(words, edges, by_run, 1, turned, flip)
         expected = [(keys[labels == group] ^ flip).min(initial=none) for group in range(4)]
-        assert expected == by_label.tolist() == by_run.tolist()
+        assert [none] * 4 == by_label[:, 0].tolist() == by_run[:, 0].tolist()
+        assert expected == by_label[:, 1].tolist() == by_run[:, 1].tolist()
 
 
 def test_least_of_spans_differential_is_the_least_key_of_each():
