@@ -91,10 +91,10 @@ def extremes_of(column: Column, members: Members, *, least: bool) -> Extremes:
         values, texts = known.keys, known.texts
     found, some = np.full((members.count, 1), LARGEST_WORD, dtype=np.int64), members.counts > 0
     keep_least(values, members, found, 0, least=least)
-    keys, held = found[:, 0], None if some.all() else some
+    keys, held = found[:, 0] if least else ~found[:, 0], None if some.all() else some
     if held is not None:
         keys = np.where(held, keys, 0)
-    return Extremes(column_of(column.type, keys if least else ~keys, texts, held), least)
+    return Extremes(column_of(column.type, keys, texts, held), least)
 
 
 def keep_least(
