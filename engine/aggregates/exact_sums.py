@@ -108,7 +108,7 @@ def add_values(
     Returns:
         Whether the digits reach as low and as high as the values; where they do not, they hold anything.
 
-    Cost: 0.6 ns a value where groups follow each other, 2 ns else; up to 4 ns for float64 of exponents far apart.
+    Cost: 0.3 ns a value where groups follow each other, 1.6 ns else; up to 4 ns for float64 of exponents far apart.
     """
     first, past = digits.start, digits.stop
     if values.dtype != np.float64:

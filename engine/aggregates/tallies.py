@@ -32,6 +32,7 @@ from psoup.engine.tuples.value_type import value_type
 Integers = NDArray[np.int64]
 
 _LAYOUTS_MAX: Final = 1_024
+"""That are remembered: some for each grouping, a kilobyte each."""
 
 
 class Kind(Enum):
