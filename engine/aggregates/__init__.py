@@ -10,9 +10,10 @@ Reading order:
     occurrences: the states of these, and of aggregates of DISTINCT values.
     aggregated: one aggregate of rows in groups.
     spanned: one aggregate of rows of which each group has spans.
+    tallies: counts, sums and extremes of all aggregates together, as they are kept and merged.
     grouping: the keys and aggregates of a query, over rows.
     partial: the states of some rows, and how they are merged and finished.
     group_table: the groups of a stream's partials, known by numbers.
     chunk_rows: which rows the partials of chunks are made of.
-    partial_cache: partials of the chunks and segments of a stream, kept between invocations.
+    partial_cache: partials of the chunks of a stream, and of larger units, kept between invocations.
 """

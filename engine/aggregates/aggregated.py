@@ -69,7 +69,7 @@ def aggregated(
     Cost: O(n); `moments_of`, `extremes_of`, `picks_of` and `quantiles` say how much.
     """
     checkpoint()
-    arguments, rows = _read(call, arguments, passes, groups)
+    arguments, rows = values_read(call, arguments, passes, groups)
     if call.function in QUANTILES:
         return quantiles(arguments[0], share_of(call), rows, call.type)
     if call.function in SUMMED | SPREAD and rows.count > GROUPS_AT_ONCE:
@@ -92,7 +92,7 @@ def state_of(
     Where a result depends on each value, they hold each value of a group. `weights` (n,) say how often each row counts,
     once at least, of a call that `can_be_weighted`; None = once.
     """
-    arguments, rows = _read(call, arguments, passes, groups)
+    arguments, rows = values_read(call, arguments, passes, groups)
     if weights is not None:
         weights = None if call.distinct else rows.of(weights)
     if not has_small_states(call):
@@ -100,10 +100,13 @@ def state_of(
     return _state(call, arguments, rows, times, tuple_ids, weights=weights)
 
 
-def _read(
+def values_read(
     call: AggregateCall, arguments: Sequence[Column], passes: Flags | None, groups: Groups
 ) -> tuple[Sequence[Column], Members]:
-    """Return the values that the call reads, and their rows; for DISTINCT each value of a group once."""
+    """Return the values that the call reads, and their rows; for DISTINCT each value of a group once.
+
+    Arguments as in `aggregated`.
+    """
     columns = arguments[:1] if call.function in QUANTILES else arguments
     taken = passes
     if call.function not in BY_TIME:

@@ -33,13 +33,12 @@ def extent_of(rows: Integers) -> RowExtent:
 
 def united(extents: Sequence[RowExtent]) -> RowExtent:
     """Return the extent of all rows of some extents, which have none in common."""
-    if len(extents) == 1:
-        return extents[0]
-    return RowExtent(
-        sum(one.count for one in extents),
-        min(one.oldest_row for one in extents),
-        max(one.newest_row for one in extents),
-    )
+    count, oldest_row, newest_row = 0, _BEHIND_ALL, -1
+    for one in extents:
+        count += one.count
+        oldest_row = min(oldest_row, one.oldest_row)
+        newest_row = max(newest_row, one.newest_row)
+    return RowExtent(count, oldest_row, newest_row)
 
 
 @value_type
@@ -78,7 +77,9 @@ class ChunkRows:
         return ChunkRows(first, ends - ends[0], self.nexts[begin:], self.lasts[begin:])
 
     def followed(self, *later: "ChunkRows") -> "ChunkRows":
-        """Return the rows of these chunks and of others, one at least, each of which begin where those before end."""
+        """Return the rows of these chunks and of others, each of which begin where those before end."""
+        if not later:
+            return self
         runs = (self, *later)
         counts = np.concatenate([np.diff(one.ends) for one in runs])
         nexts = np.concatenate([one.nexts for one in runs])

@@ -12,10 +12,15 @@ from psoup.engine.kernels.digits import (
     DIGIT_BITS,
     add_numbers,
     carry,
-    place_sums,
     quotients,
     spreads,
     whole_numbers,
+)
+from psoup.engine.kernels.float_sums import (
+    ROOM_BITS,
+    add_floats,
+    add_floats_of_runs,
+    exponents,
 )
 from psoup.engine.tuples.value_type import value_type
 
@@ -25,7 +30,7 @@ Floats = NDArray[np.float64]
 _ABOVE: Final = 3
 """Digits that a value of 64 bits takes from the one that its lowest bit lies in."""
 _PRECISION: Final = 53
-_HALVES: Final = np.array([0, DIGIT_BITS], dtype=np.int64)
+_UNDIVIDED: Final = np.empty(0, dtype=np.int64)
 
 
 @value_type
@@ -58,8 +63,7 @@ class ExactSums:
     def rounded(self, divisors: Integers | None = None) -> Floats:
         """Return the numbers, divided by `divisors` in [1, 2^62), rounded once; NaN past the largest float64."""
         found = np.empty(len(self.digits), dtype=np.float64)
-        by = np.ones(len(self.digits), dtype=np.int64) if divisors is None else divisors
-        quotients(self.digits, self.unit, by, found)
+        quotients(self.digits, self.unit, _UNDIVIDED if divisors is None else divisors, found)
         return found
 
     def spread(self, squares: "ExactSums", counts: Integers) -> "ExactSums":
@@ -72,31 +76,50 @@ class ExactSums:
 
 
 def sums_of(values: NDArray[Any], members: Members) -> ExactSums:
-    """Return the sum of each group's values, (m,) int64 or finite float64.
+    """Return the sum of each group's values, (m,) int64 or finite float64. Cost: that of `add_values`."""
+    unit, width = place_of(values)
+    digits = np.zeros((members.count, width), dtype=np.int64)
+    fits = add_values(values, members, unit, digits, slice(0, width))
+    assert fits, "the digits are made for the values"
+    carry(digits)
+    return ExactSums(unit, digits)
 
-    Cost: 0.4 ns a value where groups follow each other, 2 ns else; up to 4 ns for float64 of exponents far apart.
-    """
+
+def place_of(values: NDArray[Any]) -> tuple[int, int]:
+    """Return a unit for the sum of values, and how many digits it takes."""
     if values.dtype != np.float64:
-        halves = np.zeros((members.count, 2), dtype=np.int64)
+        return 0, 1 + _ABOVE
+    span = exponents(values)
+    return _place(span.unit, max(span.unit, span.top - ROOM_BITS))
+
+
+def add_values(
+    values: NDArray[Any], members: Members, unit: int, rows: Integers, digits: slice
+) -> bool:
+    """Add (m,) int64 or finite float64 values to the numbers of their groups.
+
+    Args:
+        values: of the members.
+        members: the rows they belong to.
+        unit: of the numbers.
+        rows: (g, w) with the digits of a number each, added to and not carried.
+        digits: where these are in a row.
+
+    Returns:
+        Whether the digits reach as low and as high as the values; where they do not, they hold anything.
+
+    Cost: 0.3 ns a value where groups follow each other, 1.6 ns else; up to 4 ns for float64 of exponents far apart.
+    """
+    first, past = digits.start, digits.stop
+    if values.dtype != np.float64:
         if members.edges is None:
-            kernels.add_ints(values, members.labels, halves)
+            kernels.add_ints(values, members.labels, rows, first)
         else:
-            kernels.add_ints_of_runs(values, members.edges, halves)
-        return _placed(halves, _HALVES, 0)
-    span = kernels.exponents(values)
-    folds = kernels.folds_of(span, len(values))
-    if not folds:
-        unit, digits = _room(span.unit, span.top - _PRECISION, members.count)
-        kernels.add_floats(values.view(np.int64), members.labels, unit, digits)
-        carry(digits)
-        return ExactSums(unit, digits)
-    sums = np.zeros((members.count, kernels.FOLDS_MAX), dtype=np.int64)
+            kernels.add_ints_of_runs(values, members.edges, rows, first)
+        return True
     if members.edges is None:
-        kernels.add_folds(values, members.labels, kernels.shifters(folds), sums)
-    else:
-        kernels.add_folds_of_runs(values, members.edges, kernels.shifters(folds), sums)
-    folds += folds[-1:] * (kernels.FOLDS_MAX - len(folds))  # further sums are zero
-    return _placed(sums, np.array(folds, dtype=np.int64), folds[-1])
+        return add_floats(values, members.labels, unit, rows, first, past)
+    return add_floats_of_runs(values, members.edges, unit, rows, first, past)
 
 
 def weighted_sums_of(values: NDArray[Any], weights: Integers, members: Members) -> ExactSums:
@@ -139,7 +162,7 @@ def sums_and_squares_of(values: NDArray[Any], members: Members) -> tuple[ExactSu
         digits = np.zeros((members.count, 2 + _ABOVE), dtype=np.int64)
         kernels.add_int_squares(values, members.labels, digits)
     else:
-        top = kernels.exponents(values).top - _PRECISION
+        top = exponents(values).top - _PRECISION
         _, digits = _room(2 * sums.unit, 2 * top + 2 * DIGIT_BITS, members.count)
         kernels.add_float_squares(values.view(np.int64), members.labels, sums.unit, digits)
     carry(digits)
@@ -176,23 +199,21 @@ def merged(sums: Sequence[ExactSums], labels: Sequence[Integers], count: int) ->
     return ExactSums(unit, digits)
 
 
-def _placed(sums: Integers, bits: Integers, lowest: int) -> ExactSums:
-    """Return `sum(sums[:, k] * 2^bits[k])`; `lowest` is the least of the bits."""
-    unit, digits = _room(lowest, int(bits.max()), len(sums))
-    place_sums(sums, bits - unit, digits)
-    carry(digits)
-    return ExactSums(unit, digits)
-
-
 def _room(lowest: int, highest: int, count: int) -> tuple[int, Integers]:
     """Return a unit of at most 2^lowest, and digits for values of 64 bits whose lowest bit is up to 2^highest."""
+    unit, width = _place(lowest, highest)
+    return unit, np.zeros((count, width), dtype=np.int64)
+
+
+def _place(lowest: int, highest: int) -> tuple[int, int]:
+    """Return the same unit, and how many digits these are."""
     unit = lowest // DIGIT_BITS * DIGIT_BITS
-    return unit, np.zeros((count, (highest - unit) // DIGIT_BITS + _ABOVE), dtype=np.int64)
+    return unit, (highest - unit) // DIGIT_BITS + _ABOVE
 
 
 def _room_for(values: NDArray[Any], over: int, count: int) -> tuple[int, Integers]:
     """Return a unit for values, and digits for as many numbers, with as many bits more as a weight has."""
     if values.dtype != np.float64:
         return _room(0, over, count)
-    span = kernels.exponents(values)
+    span = exponents(values)
     return _room(span.unit, max(span.unit, span.top - _PRECISION) + over, count)

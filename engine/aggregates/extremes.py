@@ -1,6 +1,6 @@
 """MIN and MAX of any type; BOOL_AND is MIN and BOOL_OR is MAX of booleans."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from sys import getsizeof
 from typing import Any, Final
 
@@ -10,14 +10,9 @@ from numpy.typing import NDArray
 from psoup.engine.aggregates.groups import Members
 from psoup.engine.aggregates.ordinals import column_of, ordinals
 from psoup.engine.aggregates.state import Aggregated
-from psoup.engine.kernels.extremes import (
-    largest_of_groups,
-    largest_of_runs,
-    least_of_groups,
-    least_of_runs,
-)
+from psoup.engine.kernels.extremes import FLOATS, WHOLE, least_of_groups, least_of_runs
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction
-from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.joined_columns import stacked
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
@@ -26,11 +21,7 @@ Integers = NDArray[np.int64]
 
 LEAST: Final = frozenset({AggregateFunction.MIN, AggregateFunction.BOOL_AND})
 LARGEST: Final = frozenset({AggregateFunction.MAX, AggregateFunction.BOOL_OR})
-_COMPARED_AS_THEY_ARE: Final = (ColumnType.INT64, ColumnType.TIMESTAMP, ColumnType.FLOAT64)
-_ENDS: Final = {
-    np.dtype(np.int64): (int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)),
-    np.dtype(np.float64): (-np.inf, np.inf),
-}
+LARGEST_WORD: Final = 2**63 - 1
 
 
 @value_type
@@ -72,17 +63,11 @@ class Extremes:
         cls, states: Sequence["Extremes"], labels: Sequence[Integers], count: int
     ) -> "Extremes":
         """Return `count` groups, made of those with equal labels."""
-        least, parts = states[0].least, [_held(*pair) for pair in zip(states, labels, strict=True)]
-        kind = states[0].column.type
-        if kind in _COMPARED_AS_THEY_ARE:
-            fold, found = _begun(np.dtype(DTYPES[kind]), count, least=least)
-            for column, own in parts:
-                fold(column.values, own, found)
-            if all(one.column.valid is None for one in states):
-                return Extremes(Column(kind, found), least)
-        column = stacked([column for column, _ in parts])
-        every = np.concatenate([own for _, own in parts])
-        return extremes_of(column, Members(None, every, count), least=least)
+        column, every = stacked([one.column for one in states]), np.concatenate(labels)
+        if column.valid is not None:
+            held = np.flatnonzero(column.valid)
+            column, every = column.take(held), every[held]
+        return extremes_of(column, Members(None, every, count), least=states[0].least)
 
     def finished(self, call: AggregateCall) -> Aggregated:
         """Return the results; a zero is 0.0."""
@@ -98,44 +83,42 @@ def extremes_of(column: Column, members: Members, *, least: bool) -> Extremes:
         members: the rows they belong to.
         least: which of both.
 
-    Cost: 0.5 ns a value where groups follow each other, 1.5 ns else; for strings also that of `ordinals`.
+    Cost: that of `keep_least`; for strings also that of `ordinals`.
     """
-    texts: Sequence[str] | None = None
-    if column.type is ColumnType.FLOAT64:
-        values: NDArray[Any] = column.values
-    else:
-        known = ordinals(Column(column.type, column.values, None, column.dictionary))
+    values, texts = column.values, None
+    if column.type is not ColumnType.FLOAT64:
+        known = ordinals(Column(column.type, values, None, column.dictionary))
         values, texts = known.keys, known.texts
-    fold, found = _begun(values.dtype, members.count, least=least)
-    if members.edges is not None:
-        (least_of_runs if least else largest_of_runs)(values, members.edges, found)
-    else:
-        fold(values, members.labels, found)
-    some = members.counts > 0
-    held = None if some.all() else some
+    found, some = np.full((members.count, 1), LARGEST_WORD, dtype=np.int64), members.counts > 0
+    keep_least(values, members, found, 0, least=least)
+    keys, held = found[:, 0] if least else ~found[:, 0], None if some.all() else some
     if held is not None:
-        found = np.where(held, found, 0)
-    if column.type is ColumnType.FLOAT64:
-        return Extremes(Column(column.type, found + 0.0, held), least)
-    return Extremes(column_of(column.type, found, texts, held), least)
+        keys = np.where(held, keys, 0)
+    return Extremes(column_of(column.type, keys, texts, held), least)
 
 
-def _begun(
-    dtype: np.dtype[Any], count: int, *, least: bool
-) -> tuple[Callable[[NDArray[Any], Integers, NDArray[Any]], None], NDArray[Any]]:
-    """Return what looks for the extremes of groups, and where it begins for so many of them."""
-    lowest, highest = _ENDS[dtype]
-    if least:
-        return least_of_groups, np.full(count, highest, dtype=dtype)
-    return largest_of_groups, np.full(count, lowest, dtype=dtype)
+def keep_least(
+    values: NDArray[Any], members: Members, rows: Integers, place: int, *, least: bool
+) -> None:
+    """Write for each group the least of whole numbers in the order of its values, or in the other order.
 
+    Those of float64 are as `sortable` has them; in the other order bits are the other way round.
 
-def _held(state: Extremes, labels: Integers) -> tuple[Column, Integers]:
-    """Return the values of a state that are not NULL, and their labels."""
-    if state.column.valid is None:
-        return state.column, labels
-    held = np.flatnonzero(state.column.valid)
-    return state.column.take(held), labels[held]
+    Args:
+        values: (m,) int64 or finite float64, of the members.
+        members: the rows they belong to.
+        rows: (g, w), written at `place`, where LARGEST_WORD stands. It stays where a group has no values.
+        place: in a row.
+        least: whether the order is that of the values.
+
+    Cost: 0.1 ns a value where groups follow each other, 1 ns else.
+    """
+    words, turned = values.view(np.int64), FLOATS if values.dtype == np.float64 else WHOLE
+    flip = 0 if least else -1
+    if members.edges is not None:
+        least_of_runs(words, members.edges, rows, place, turned, flip)
+    else:
+        least_of_groups(words, members.labels, rows, place, turned, flip)
 
 
 def column_bytes(column: Column) -> int:

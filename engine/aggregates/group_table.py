@@ -13,6 +13,7 @@ from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import Groups, Members, edges_of, grouped
 from psoup.engine.aggregates.ordinals import numbered
 from psoup.engine.aggregates.partial import Partial, merged_states
+from psoup.engine.kernels.gather import ascends
 from psoup.engine.kernels.grouping import look_up, mark
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.tuples.batch import Column, empty_column
@@ -41,13 +42,15 @@ class GroupTable:
         count: how many groups there are.
     """
 
-    __slots__ = ("_numbers", "_of_codes", "_order", "count", "keys", "nbytes")
+    __slots__ = ("_is_ordered", "_numbers", "_of_codes", "_order", "count", "keys", "nbytes")
 
     def __init__(self, keys: Sequence[Column], count: int) -> None:
         """Take the keys of groups, which are distinct."""
         self.keys = tuple(keys)
         self.count = count
         self._order: Integers | None = None
+        self._is_ordered = False
+        """Whether `_order` has been found."""
         self._numbers: dict[object, int] | None = None
         self._of_codes: tuple[tuple[Sequence[str], Integers], ...] = ()
         self.nbytes = sum(map(column_bytes, self.keys))
@@ -85,17 +88,30 @@ class GroupTable:
         table, numbers = self._with(groups.keys, groups.count)
         return table, Groups((Column(ColumnType.INT64, numbers),), groups.members)
 
-    def numbered(self, partial: Partial) -> tuple["GroupTable", Partial]:
-        """Return a partial that knows its groups by their keys with their numbers, and the table that has all of them.
+    def numbered(
+        self, pieces: Sequence[tuple[Groups, Partial]]
+    ) -> tuple["GroupTable", Sequence[Partial]]:
+        """Return partials with the numbers of their groups, and the table that has all of them.
 
-        Cost: that of `grouped` for its groups and those there are, all at once: a table that grows by a few of them at
-        a time would be copied as often.
+        Args:
+            pieces: groups, and a partial that knows them by their places (`placed`); one piece at least.
+
+        Cost: that of `grouped` for these groups and those there are, all at once: a table that grows by a few of them
+        at a time would be copied as often.
         """
+        partials = [partial for _, partial in pieces]
         if not self.keys:
-            return self, partial
-        groups = grouped(partial.keys, partial.count)
-        table, numbers = self._with(groups.keys, groups.count)
-        return table, replace(partial, keys=(Column(ColumnType.INT64, numbers[groups.labels]),))
+            return self, partials
+        named = [groups for groups, _ in pieces]
+        keys = [stacked(some) for some in zip(*(one.keys for one in named), strict=True)]
+        every = grouped(keys, sum(one.count for one in named))
+        table, numbers = self._with(every.keys, every.count)
+        firsts = np.cumsum([0, *(one.count for one in named[:-1])])
+        own = numbers[every.labels]
+        return table, [
+            replace(one, keys=(Column(ColumnType.INT64, own[one.keys[0].values + first]),))
+            for one, first in zip(partials, firsts.tolist(), strict=True)
+        ]
 
     def merged(self, parts: Sequence[Partial]) -> Partial:
         """Return each group of some partials once, in order of the keys: at least one, of groups that have numbers.
@@ -225,7 +241,8 @@ class GroupTable:
     @property
     def _in_order(self) -> Integers | None:
         """Return the numbers of the groups in order of the keys; None = they ascend."""
-        if self._order is None:
-            self._order = np.argsort(self._ranks)
-        order = self._order
-        return None if (order[1:] > order[:-1]).all() else order
+        if not self._is_ordered:
+            order = np.argsort(self._ranks)
+            self._order = None if ascends(order) else order
+            self._is_ordered = True
+        return self._order

@@ -7,12 +7,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.aggregated import aggregated, has_small_states, state_of
-from psoup.engine.aggregates.groups import Groups, grouped
+from psoup.engine.aggregates.aggregated import (
+    aggregated,
+    has_small_states,
+    state_of,
+    values_read,
+)
+from psoup.engine.aggregates.groups import Groups, Members, grouped
 from psoup.engine.aggregates.state import Aggregated, State
+from psoup.engine.aggregates.tallies import Layout, Tallies, kind_of, tallies_of
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.values.evaluate import Columns, evaluate
-from psoup.engine.query.values.expression import AggregateCall, AggregateFunction, Expression
+from psoup.engine.query.values.expression import (
+    AggregateCall,
+    AggregateFunction,
+    ColumnRef,
+    Expression,
+)
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
@@ -71,10 +82,22 @@ class Grouping:
         states: the aggregates whose states are kept for the calls, each once.
         places: for each call which of these are its own.
         mergeable: whether all calls have states that take no more room than groups, to be kept and merged again.
+        kinds: of the states that are tallied.
         texts: what tells it from others: the canonical texts of keys and of states.
     """
 
-    __slots__ = ("calls", "keys", "mergeable", "places", "states", "texts")
+    __slots__ = (
+        "_alone",
+        "_kept",
+        "_tallied",
+        "calls",
+        "keys",
+        "kinds",
+        "mergeable",
+        "places",
+        "states",
+        "texts",
+    )
 
     def __init__(self, keys: Sequence[Expression], calls: Sequence[AggregateCall]) -> None:
         """Take the keys of GROUP BY and the aggregates of a query."""
@@ -84,6 +107,12 @@ class Grouping:
         numbers: dict[AggregateCall, int] = {}
         self.places = tuple(numbers.setdefault(_kept_as(call), len(numbers)) for call in calls)
         self.states = tuple(numbers)
+        kinds = [kind_of(state) for state in self.states]
+        self.kinds = tuple([kind for kind in kinds if kind is not None])
+        pairs = tuple(zip(self.states, kinds, strict=True))
+        self._tallied = tuple([state for state, kind in pairs if kind is not None])
+        self._alone = tuple([state for state, kind in pairs if kind is None])
+        self._kept = tuple([self._kept_at(self.states[place]) for place in self.places])
         self.texts = (
             tuple([sql_expression(key) for key in self.keys]),
             tuple([sql_expression(state) for state in self.states]),
@@ -112,10 +141,35 @@ class Grouping:
             )
         return AggregatedGroups(groups.count, groups.keys, tuple(results))
 
+    def _kept_at(self, state: AggregateCall) -> tuple[bool, int]:
+        """Return whether a state is tallied, and its place among those that are, or that are not."""
+        is_tallied = state in self._tallied
+        return is_tallied, (self._tallied if is_tallied else self._alone).index(state)
+
+    def tallies_of(
+        self, rows: RowsToAggregate, groups: Groups, like: Layout | None = None
+    ) -> Tallies:
+        """Return the tallies of the rows in groups; `like` as in `tallies.tallies_of`."""
+        read: list[tuple[Column | None, Members]] = []
+        for call in self._tallied:
+            arguments, passes = read_by(call, rows)
+            columns, members = values_read(call, arguments, passes, groups)
+            read.append((columns[0] if columns else None, members))
+        return tallies_of(self.kinds, read, groups.count, like)
+
+    def results(self, tallies: Tallies, states: Sequence[State]) -> tuple[Aggregated, ...]:
+        """Return the results of all calls: of tallies, and of the states of `states_of`."""
+        return tuple(
+            [
+                tallies.finished(place, call) if is_tallied else states[place].finished(call)
+                for call, (is_tallied, place) in zip(self.calls, self._kept, strict=True)
+            ]
+        )
+
     def states_of(self, rows: RowsToAggregate, groups: Groups) -> tuple[State, ...]:
-        """Return the states of the rows in groups."""
+        """Return the states of the rows in groups that are not tallied."""
         found = []
-        for call in self.states:
+        for call in self._alone:
             arguments, passes = read_by(call, rows)
             found.append(
                 state_of(
@@ -145,7 +199,10 @@ def read_by(
     call: AggregateCall, rows: RowsToAggregate
 ) -> tuple[list[Column], NDArray[np.bool_] | None]:
     """Return the arguments of a call, and the rows for which its FILTER is TRUE; None = all."""
-    arguments = [evaluate(one, rows.columns, rows.count) for one in call.arguments]
+    arguments = [
+        rows.columns(one) if isinstance(one, ColumnRef) else evaluate(one, rows.columns, rows.count)
+        for one in call.arguments
+    ]
     if call.filter is None:
         return arguments, None
     passes = evaluate(call.filter, rows.columns, rows.count)

@@ -64,13 +64,14 @@ class Members:
         labels: Integers | None,
         count: int,
         edges: Integers | None = None,
+        counts: Integers | None = None,
     ) -> None:
-        """Take the rows and (m,) the group of each; None where `edges` tell it."""
+        """Take the rows and (m,) the group of each, None where `edges` tell it; and `counts`, where they are known."""
         self.rows = rows
         self._labels = labels
         self.count = count
         self.edges = edges
-        self._counts: Integers | None = None
+        self._counts = counts
 
     def __len__(self) -> int:
         """Return how many rows these are."""
@@ -121,6 +122,14 @@ def grouped(keys: Sequence[Column], count: int) -> Groups:
     return Groups(tuple(found), Members(None, labels, groups, edges_of(labels, groups)))
 
 
+def placed(groups: Groups) -> Groups:
+    """Return the rows in the same groups, known by their places among these; without keys the groups as they are."""
+    if not groups.keys:
+        return groups
+    places = np.arange(groups.count, dtype=np.int64)
+    return Groups((Column(ColumnType.INT64, places),), groups.members)
+
+
 def divided(groups: Groups, edges: Integers) -> tuple[Integers, Groups]:
     """Return the groups of each unit of rows by themselves, units one after the other, and the units of these groups.
 
@@ -134,19 +143,22 @@ def divided(groups: Groups, edges: Integers) -> tuple[Integers, Groups]:
     if not groups.keys:
         return np.arange(units), Groups((), Members(None, None, units, edges))
     if units * count <= max(TABLE_SPAN_MIN, 2 * len(groups.members)):
-        labels, seen = np.empty(len(groups.members), np.int64), np.zeros(units * count, np.bool_)
-        divide(groups.labels, edges, count, labels, seen)
-        pairs = np.flatnonzero(seen)
-        if len(pairs) < len(seen):
-            renumber(labels, np.cumsum(seen) - 1)
+        labels, counts = np.empty(len(groups.members), np.int64), np.zeros(units * count, np.int64)
+        divide(groups.labels, edges, count, labels, counts)
+        pairs = np.flatnonzero(counts)
+        if len(pairs) < len(counts):
+            renumber(labels, np.cumsum(counts > 0) - 1)
+        of_pairs = counts[pairs]
     else:
         of_rows = np.repeat(np.arange(units), np.diff(edges))
         of_rows *= count
         of_rows += groups.labels
         labels, pairs = numbered(of_rows)
+        of_pairs = None
     of_units, own = np.divmod(pairs, count)
     keys = tuple([key.take(own) for key in groups.keys])
-    return of_units, Groups(keys, Members(None, labels, len(pairs), edges_of(labels, len(pairs))))
+    members = Members(None, labels, len(pairs), edges_of(labels, len(pairs)), of_pairs)
+    return of_units, Groups(keys, members)
 
 
 def members(groups: Groups, taken: NDArray[np.bool_] | None) -> Members:

@@ -1,6 +1,7 @@
 """Values of any type as int64 that are ordered as they are: what groups, extremes and quantiles compare."""
 
 from collections.abc import Sequence
+from operator import lt
 from typing import Final
 
 import numpy as np
@@ -117,7 +118,12 @@ def _of_texts(codes: NDArray[np.int32], dictionary: Sequence[str]) -> Ordinals:
     seen = np.zeros(len(dictionary), dtype=np.bool_)
     mark(codes, 0, seen)
     used = np.flatnonzero(seen)
-    texts, ranks = _ranked([dictionary[code] for code in used.tolist()])
+    if len(used) == len(seen):
+        texts, ranks = _ranked(list(dictionary[: len(seen)]))  # it may have grown meanwhile
+        if ranks is None:
+            return Ordinals(codes.astype(np.int64), texts)
+    else:
+        texts, ranks = _ranked([dictionary[code] for code in used.tolist()])
     numbers = np.zeros(len(dictionary), dtype=np.int64)
     numbers[used] = np.arange(len(used)) if ranks is None else ranks
     keys = np.empty(len(codes), dtype=np.int64)
@@ -127,9 +133,9 @@ def _of_texts(codes: NDArray[np.int32], dictionary: Sequence[str]) -> Ordinals:
 
 def _ranked(texts: list[str]) -> tuple[list[str], Integers | None]:
     """Return texts in order of their code points, and the place of each among them; None = they were in order."""
-    places = _order_of(texts)
-    if (places[1:] > places[:-1]).all():
+    if all(map(lt, texts, texts[1:])):  # as those of a full segment do
         return texts, None
+    places = _order_of(texts)
     ranks = np.empty(len(texts), dtype=np.int64)
     ranks[places] = np.arange(len(texts))
     return [texts[place] for place in places.tolist()], ranks

@@ -6,10 +6,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.aggregates import tallies
 from psoup.engine.aggregates.extremes import column_bytes
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import Groups, divided, grouped
 from psoup.engine.aggregates.state import State
+from psoup.engine.aggregates.tallies import Layout, Tallies
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.joined_columns import stacked
 from psoup.engine.tuples.value_type import value_type
@@ -24,33 +26,38 @@ class Partial:
     Attributes:
         count: g.
         keys: for each key of GROUP BY the g values of the groups.
-        states: for each state of the grouping those of the g groups.
+        tallies: counts, sums and extremes of the g groups.
+        states: for each other state of the grouping those of the g groups.
     """
 
     count: int
     keys: tuple[Column, ...]
+    tallies: Tallies
     states: tuple[State, ...]
 
     @property
     def nbytes(self) -> int:
         """Return the bytes of the arrays and of texts."""
-        return sum(map(column_bytes, self.keys)) + sum(state.nbytes for state in self.states)
+        alone = sum(state.nbytes for state in self.states)
+        return sum(map(column_bytes, self.keys)) + self.tallies.nbytes + alone
 
     def part(self, begin: int, past: int) -> "Partial":
         """Return the groups `[begin, past)`, as a view."""
         some = slice(begin, past)
         keys = tuple([key.part(some) for key in self.keys])
-        return Partial(past - begin, keys, tuple([state.part(some) for state in self.states]))
+        states = tuple([state.part(some) for state in self.states])
+        return Partial(past - begin, keys, self.tallies.part(some), states)
 
     def take(self, places: Integers) -> "Partial":
         """Return the groups at these places, in that order; one may be there more than once."""
         keys = tuple([key.take(places) for key in self.keys])
-        return Partial(len(places), keys, tuple([state.take(places) for state in self.states]))
+        states = tuple([state.take(places) for state in self.states])
+        return Partial(len(places), keys, self.tallies.take(places), states)
 
 
 @value_type
 class PartialRun:
-    """The partials of units `[first, past)` of a stream, which follow each other: of chunks, or of segments.
+    """The partials of units `[first, past)` of a stream, which follow each other: of chunks, or of larger units.
 
     Attributes:
         first: the number of the first unit.
@@ -84,6 +91,8 @@ class PartialRun:
 
     def followed(self, *later: "PartialRun") -> "PartialRun":
         """Return one run of this one and of others, each of which begins where the one before ends. Cost: O(all)."""
+        if not later:
+            return self
         runs = (self, *later)
         assert all(one.past == other.first for one, other in pairwise(runs)), (
             "runs follow each other"
@@ -118,6 +127,7 @@ def together(partials: Sequence[Partial]) -> Partial:
     return Partial(
         sum(one.count for one in partials),
         tuple([stacked([one.keys[k] for one in partials]) for k in range(len(first.keys))]),
+        tallies.stacked([one.tallies for one in partials]),
         tuple(
             [
                 state.stacked([one.states[k] for one in partials])
@@ -127,10 +137,23 @@ def together(partials: Sequence[Partial]) -> Partial:
     )
 
 
-def partial_of(grouping: Grouping, rows: RowsToAggregate, groups: Groups | None = None) -> Partial:
-    """Return the partial of some rows; without keys one group, also of no rows. `groups`: where they are known."""
+def partial_of(
+    grouping: Grouping,
+    rows: RowsToAggregate,
+    groups: Groups | None = None,
+    like: Layout | None = None,
+) -> Partial:
+    """Return the partial of some rows; without keys one group, also of no rows.
+
+    Args:
+        grouping: what is computed.
+        rows: of which.
+        groups: the rows in groups, where these are known.
+        like: the layout of partials with which this one is to be merged.
+    """
     groups = groups or grouping.groups(rows)
-    return Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
+    made = grouping.tallies_of(rows, groups, like)
+    return Partial(groups.count, groups.keys, made, grouping.states_of(rows, groups))
 
 
 def run_of(
@@ -140,6 +163,8 @@ def run_of(
     first: int,
     *,
     groups_max: int,
+    groups: Groups | None = None,
+    like: Layout | None = None,
 ) -> PartialRun | None:
     """Return the partials of some units, all in one pass over their rows; None where they have too many groups.
 
@@ -149,13 +174,15 @@ def run_of(
         edges: (u + 1,) where the rows of each unit begin, and the last ones end.
         first: the number of the first unit.
         groups_max: of all units together.
+        groups: the rows in groups, where these are known.
+        like: the layout of partials with which these are to be merged.
 
     Cost: that of `Grouping.aggregated`.
     """
-    numbers, groups = divided(grouping.groups(rows), edges)
+    numbers, groups = divided(groups or grouping.groups(rows), edges)
     if groups.count > groups_max:
         return None
-    partial = Partial(groups.count, groups.keys, grouping.states_of(rows, groups))
+    partial = partial_of(grouping, rows, groups, like)
     return _run(first, first + len(edges) - 1, numbers, partial)
 
 
@@ -182,13 +209,13 @@ def merged_states(
             for k, state in enumerate(partials[0].states)
         ]
     )
-    return Partial(count, keys, states)
+    together = tallies.merged([one.tallies for one in partials], labels, count)
+    return Partial(count, keys, together, states)
 
 
 def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:
     """Return the results of a partial that has each group once."""
-    calls = zip(grouping.calls, grouping.places, strict=True)
-    results = tuple([partial.states[place].finished(call) for call, place in calls])
+    results = grouping.results(partial.tallies, partial.states)
     return AggregatedGroups(partial.count, partial.keys, results)
 
 

@@ -1,6 +1,6 @@
 """Partials of the whole chunks of a stream, and the cache that keeps them between invocations."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,7 +18,8 @@ from psoup.engine.limits import (
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
 from psoup.engine.tuples.value_type import value_type
 
-CHUNKS_OF_SEGMENT: Final = SEGMENT_ROWS // CHUNK_ROWS
+UNITS_OF_NEXT: Final = SEGMENT_ROWS // CHUNK_ROWS
+"""Chunks of a segment, segments of what stands for sixteen of them, and so on."""
 
 Texts = tuple[tuple[str, ...], tuple[str, ...]]
 """Of a grouping: what tells it from others."""
@@ -74,19 +75,19 @@ Runs = Callable[[int, int, GroupTable], tuple[GroupTable, ChunkRun]]
 
 @value_type
 class StreamPartials:
-    """The partials of the whole chunks `[first, past)` of a stream, and of the whole segments among them.
+    """The partials of the whole chunks `[first, past)` of a stream, and of larger and larger units among them.
 
     A whole chunk does not change, nor does its partial. A value: invocations share it.
 
     Attributes:
         table: the groups; partials know them by their numbers there.
         chunks: of chunks.
-        segments: of segments.
+        levels: of segments, of sixteen segments, and so on, as long as some of them are whole.
     """
 
     table: GroupTable
     chunks: ChunkRun
-    segments: PartialRun
+    levels: tuple[PartialRun, ...]
 
     @property
     def first(self) -> int:
@@ -101,7 +102,8 @@ class StreamPartials:
     @property
     def nbytes(self) -> int:
         """Return the bytes of the arrays, and of an entry for them."""
-        return ENTRY_BYTES + self.table.nbytes + self.chunks.nbytes + self.segments.nbytes
+        above = sum(level.nbytes for level in self.levels)
+        return ENTRY_BYTES + self.table.nbytes + self.chunks.nbytes + above
 
     def extent(self, first: int, past: int) -> RowExtent:
         """Return which rows the partials of the chunks `[first, past)` are of. Cost: O(1)."""
@@ -112,18 +114,22 @@ class StreamPartials:
         return partials_of(self.table, self.chunks.since(first))
 
     def of(self, first: int, past: int) -> list[Partial]:
-        """Return partials that together are those of the chunks `[first, past)`: of segments where these are whole."""
-        begin, end = -(-first // CHUNKS_OF_SEGMENT), past // CHUNKS_OF_SEGMENT
-        begin, end = max(begin, self.segments.first), min(end, self.segments.past)
-        chunks = self.chunks.partials
-        if begin >= end:
-            return [chunks.part(first, past)]
-        parts = [self.segments.part(begin, end)]
-        if first < begin * CHUNKS_OF_SEGMENT:
-            parts.append(chunks.part(first, begin * CHUNKS_OF_SEGMENT))
-        if end * CHUNKS_OF_SEGMENT < past:
-            parts.append(chunks.part(end * CHUNKS_OF_SEGMENT, past))
-        return parts
+        """Return partials that together are those of the chunks `[first, past)`: of the largest units that are whole.
+
+        Cost: O(1) for each level. They are of 15 units of a level at most at each end.
+        """
+        parts, units = list[Partial](), self.chunks.partials
+        for level in self.levels:
+            begin = max(-(-first // UNITS_OF_NEXT), level.first)
+            end = min(past // UNITS_OF_NEXT, level.past)
+            if begin >= end:
+                break
+            if first < begin * UNITS_OF_NEXT:
+                parts.append(units.part(first, begin * UNITS_OF_NEXT))
+            if end * UNITS_OF_NEXT < past:
+                parts.append(units.part(end * UNITS_OF_NEXT, past))
+            first, past, units = begin, end, level
+        return [*parts, units.part(first, past)]
 
     def reaching(self, first: int, past: int, *, lowest: int, make: Runs) -> "StreamPartials":
         """Return these with what lacks of the chunks `[first, past)`, and without the ones below `lowest`.
@@ -132,6 +138,8 @@ class StreamPartials:
         the chunks `[first, past)` alone are.
         """
         known, table = self.chunks, self.table
+        if lowest <= known.first <= first and past <= known.past:
+            return self
         gap = max(first - known.past, known.first - past, 0)
         if gap > (past - first) + (known.past - known.first) or known.past <= lowest:
             return partials_of(*make(first, past, table.without_groups()))
@@ -146,15 +154,10 @@ class StreamPartials:
         return self if known is self.chunks else self._grown(table, known)
 
     def _grown(self, table: GroupTable, chunks: ChunkRun) -> "StreamPartials":
-        """Return the partials of chunks, of which these are some, with those of whole segments: few of them are new."""
-        kept = self.segments
-        first = -(-chunks.first // CHUNKS_OF_SEGMENT)
-        if not kept.first <= first < kept.past or table.wastes(chunks.partials.partial):
+        """Return the partials of chunks, of which these are some, with those of larger units: few of them are new."""
+        if table.wastes(chunks.partials.partial):
             return partials_of(table, chunks)
-        kept = kept.since(first)
-        later = chunks.partials.since(kept.past * CHUNKS_OF_SEGMENT).coarser(CHUNKS_OF_SEGMENT)
-        segments = kept.followed(later) if later.first < later.past else kept
-        return StreamPartials(table, chunks, segments)
+        return StreamPartials(table, chunks, _levels(chunks.partials, self.levels))
 
 
 def partials_of(table: GroupTable, chunks: ChunkRun) -> StreamPartials:
@@ -162,7 +165,29 @@ def partials_of(table: GroupTable, chunks: ChunkRun) -> StreamPartials:
     if table.wastes(chunks.partials.partial):
         table, partial = table.compacted(chunks.partials.partial)
         chunks = ChunkRun(replace(chunks.partials, partial=partial), chunks.rows)
-    return StreamPartials(table, chunks, chunks.partials.coarser(CHUNKS_OF_SEGMENT))
+    return StreamPartials(table, chunks, _levels(chunks.partials))
+
+
+def _levels(units: PartialRun, known: Sequence[PartialRun] = ()) -> tuple[PartialRun, ...]:
+    """Return the partials of larger and larger units; `known` are those of some of them."""
+    levels: list[PartialRun] = []
+    while True:
+        place = len(levels)
+        level = _coarser(units, known[place] if place < len(known) else None)
+        if level.first >= level.past:
+            return tuple(levels)
+        levels.append(level)
+        units = level
+
+
+def _coarser(units: PartialRun, known: PartialRun | None) -> PartialRun:
+    """Return the partials of sixteen units each, of which some may be known."""
+    first = -(-units.first // UNITS_OF_NEXT)
+    if known is None or not known.first <= first < known.past:
+        return units.coarser(UNITS_OF_NEXT)
+    kept = known.since(first)
+    later = units.since(kept.past * UNITS_OF_NEXT).coarser(UNITS_OF_NEXT)
+    return kept.followed(later) if later.first < later.past else kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +290,7 @@ class PartialCache:
         for _, one in self._asked.pairs() + self._ahead.pairs():
             if isinstance(one, TooManyGroups):
                 continue
-            for run in (one.chunks.partials, one.segments):
+            for run in (one.chunks.partials, *one.levels):
                 assert run.edges[0] == 0, "the first unit begins with the first group"
                 assert (run.edges[1:] >= run.edges[:-1]).all(), "units follow each other"
                 assert run.edges[-1] == run.partial.count, "each group belongs to a unit"
@@ -273,9 +298,12 @@ class PartialCache:
                     assert (numbers.values < one.table.count).all(), "groups have numbers"
             assert len(one.chunks.rows.nexts) == one.past - one.first, "each chunk has its rows"
             assert one.chunks.rows.first == one.first, "from the first one on"
-            segments = one.chunks.partials.coarser(CHUNKS_OF_SEGMENT)
-            assert (segments.first, segments.past) == (one.segments.first, one.segments.past)
-            assert (segments.edges == one.segments.edges).all(), "segments have the chunks' groups"
+            units = one.chunks.partials
+            for level in one.levels:
+                made = units.coarser(UNITS_OF_NEXT)
+                assert (made.first, made.past) == (level.first, level.past)
+                assert (made.edges == level.edges).all(), "larger units have the groups of smaller"
+                units = level
 
 
 def _size(made: StreamPartials | TooManyGroups) -> int:

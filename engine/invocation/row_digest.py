@@ -49,6 +49,8 @@ def digests(columns: Sequence[Column], count: int | None = None) -> NDArray[np.b
     Cost: 0.5 us a row; less where each is a text that was lately digested, or they are most of a dictionary that was.
     """
     count = len(columns[0]) if count is None else count
+    if not columns and count == 1:
+        return _OF_NO_VALUES.copy()
     if len(columns) == 1 and columns[0].type is ColumnType.STRING:
         texts = columns[0].dictionary
         assert texts is not None, "a string column has its dictionary"
@@ -82,6 +84,10 @@ def _of_text(value: object) -> bytes:
 @functools.lru_cache(maxsize=DIGESTED_TEXTS_MAX)
 def _of_short_text(value: str) -> bytes:
     return _of_row(_text(value))
+
+
+_OF_NO_VALUES: Final = _written(_of_row(b""))
+"""Digest of the only row without columns: of an answer without GROUP BY."""
 
 
 class _DigestedDictionaries:

@@ -19,7 +19,14 @@ from psoup.engine.aggregates.chunk_rows import (
 )
 from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import Partial, finished, partial_of, run_of
+from psoup.engine.aggregates.groups import Groups, placed
+from psoup.engine.aggregates.partial import (
+    Partial,
+    PartialRun,
+    finished,
+    partial_of,
+    run_of,
+)
 from psoup.engine.aggregates.partial_cache import (
     TOO_MANY_GROUPS,
     ChunkRun,
@@ -136,7 +143,7 @@ def aggregates_of(
         table, groups = table.grouped(grouping, rows)
         if groups.count > GROUPS_AT_ONCE:
             return _of_rows(spans, grouping, stream, kept)
-        parts.append(partial_of(grouping, rows, groups))
+        parts.append(partial_of(grouping, rows, groups, parts[0].tallies.layout))
         extents.append(extent)
     return StreamAggregates(finished(grouping, table.merged(parts)), united(extents), kept)
 
@@ -245,23 +252,30 @@ def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
     """Return what makes the partials of chunks of their hits, some chunks at once."""
 
     def make(first: int, past: int, table: GroupTable) -> tuple[GroupTable, ChunkRun]:
-        made: list[ChunkRun] = []
-        taken = 0
+        pieces: list[tuple[Groups, PartialRun]] = []
+        read: list[ChunkRows] = []
+        taken, like = 0, None
         cuts = range(first - first % CHUNKS_AT_ONCE + CHUNKS_AT_ONCE, past, CHUNKS_AT_ONCE)
         for begin, end in pairwise((first, *cuts, past)):
             checkpoint()
             rows, chunks = _chunks(stream, begin, end)
-            most = CHUNK_GROUPS_MAX * (end - begin)
-            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most)
+            most, groups = CHUNK_GROUPS_MAX * (end - begin), grouping.groups(rows)
+            own = placed(groups)
+            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most, groups=own, like=like)
             if run is None:
                 raise _TooManyGroupsError
-            made.append(ChunkRun(run, chunks))
-            taken += made[-1].nbytes
+            like = run.partial.tallies.layout
+            pieces.append((groups, run))
+            read.append(chunks)
+            taken += run.nbytes + chunks.nbytes
             if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
                 raise _TooManyGroupsError
-        every = made[0].followed(*made[1:]) if len(made) > 1 else made[0]
-        table, partial = table.numbered(every.partials.partial)
-        every = ChunkRun(replace(every.partials, partial=partial), every.rows)
+        table, partials = table.numbered([(groups, run.partial) for groups, run in pieces])
+        runs = [
+            replace(run, partial=partial)
+            for (_, run), partial in zip(pieces, partials, strict=True)
+        ]
+        every = ChunkRun(runs[0].followed(*runs[1:]), read[0].followed(*read[1:]))
         if every.nbytes + table.nbytes > PARTIALS_CACHE_BYTES_MAX:
             raise _TooManyGroupsError
         return table, every

@@ -44,14 +44,6 @@ def uncounted(function: Kernel) -> Kernel:
     return _kept(function, _nrt=False)
 
 
-def of_finite(function: Kernel) -> Kernel:
-    """Return the function compiled for floats that are no NaN, and whose zeros may have either sign.
-
-    Comparisons of floats then become those of vectors.
-    """
-    return _kept(function, fastmath={"nnan", "nsz"})
-
-
 def brief(function: Kernel) -> Kernel:
     """Return the function compiled for calls of a few microseconds: it keeps the GIL.
 

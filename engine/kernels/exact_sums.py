@@ -1,14 +1,9 @@
 """Sums that no rounding touches, by group: of int64, of float64, and of their squares.
 
-Float64 values whose exponents lie close together are cut into folds: adding 1.5 * 2^(52 + k) rounds a value to a
-multiple of 2^k, which then stands in the lower bits of the sum; what is left is the rest, exactly. Each fold adds up in
-an int64. Other values are put into digits of base 2^32 (`digits.py`) bit by bit.
-
-Sources: pre-rounding, Demmel and Nguyen, Parallel Reproducible Summation, 2015; the superaccumulator of Neal, Fast
-Exact Summation Using Small and Large Superaccumulators, 2015.
+Sums of float64 alone are in `float_sums.py`.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,150 +12,17 @@ from psoup.engine.kernels.compiled import compiled, inlined
 from psoup.engine.kernels.digits import carry, put
 
 Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
-FOLDS_MAX: Final = 3
-_SUM_BITS: Final = 62
-"""Of an int64 that folds add up in, without its sign, and one to spare."""
-_FOLD_BITS_MAX: Final = 50
-"""Of a fold: 1.5 * 2^(52 + k) and a value of up to 2^(50 + k) have a sum between 2^(52 + k) and 2^(53 + k)."""
-_BIAS: Final = 1_023
-_FRACTION_BITS: Final = 52
-_NO_SIGN: Final = 0x7FFF_FFFF_FFFF_FFFF
-_FOLDED_UNIT_MIN: Final = -1_022
-"""Rests of folds are no subnormal numbers, which a process may be set to take for zero."""
-
-
-class Exponents(NamedTuple):
-    """Where the bits of finite float64 values lie: all are multiples of 2^unit, and smaller than 2^top."""
-
-    unit: int
-    top: int
-
-
-def exponents(values: Floats) -> Exponents:
-    """Return where the bits of (n,) finite values lie; unit and top are 0 where all are zero. Cost: 0.3 ns a value."""
-    below, most = _magnitudes(values.view(np.int64))
-    if not most:
-        return Exponents(0, 0)
-    lowest, highest = (max(int(one) >> _FRACTION_BITS, 1) for one in (below + 1, most))
-    return Exponents(lowest - _BIAS - _FRACTION_BITS, highest - _BIAS + 1)
-
-
-def folds_of(span: Exponents, count: int) -> tuple[int, ...]:
-    """Return the exponents k of the folds for `count` values at most a group, the highest first; () = too many."""
-    room = min(_FOLD_BITS_MAX, _SUM_BITS - count.bit_length())
-    at, found = span.top, list[int]()
-    while not found or found[-1] > span.unit:
-        at = max(at - room, span.unit)
-        found.append(at)
-    usable = span.unit >= _FOLDED_UNIT_MIN and found[0] + _FRACTION_BITS < _BIAS
-    return tuple(found) if usable and len(found) <= FOLDS_MAX else ()
-
-
-def shifters(folds: tuple[int, ...]) -> tuple[float, float, float]:
-    """Return what each fold adds to a value to round it; missing folds repeat the last one, and find nothing."""
-    added = [1.5 * 2.0 ** (_FRACTION_BITS + k) for k in folds]
-    first, second, third = [*added, added[-1], added[-1]][:FOLDS_MAX]
-    return first, second, third
-
-
-@compiled
-def _magnitudes(bits: Integers) -> tuple[int, int]:
-    """Return one less than the least magnitude but zero, and the largest, of values given by their bits.
-
-    A magnitude is the bits without the sign, in the order of the values. Without a branch: less one, zero is the
-    largest of all.
-    """
-    least, most = _NO_SIGN, 0
-    for word in bits:
-        magnitude = word & _NO_SIGN
-        below = (magnitude - 1) & _NO_SIGN
-        least = below if below < least else least
-        most = magnitude if magnitude > most else most
-    return least, most
-
-
-@inlined
-def _bits_of(value: Any) -> Any:
-    return np.float64(value).view(np.int64)
-
-
-@compiled
-def add_folds(
-    values: Floats, labels: Integers, shifter: tuple[float, float, float], sums: Integers
-) -> None:
-    """Add the folds of (n,) values to the (g, 3) sums of their groups. Cost: 2 ns a value."""
-    one, two, three = shifter
-    bits_one, bits_two, bits_three = _bits_of(one), _bits_of(two), _bits_of(three)
-    with_third = three != two
-    for row in range(len(values)):
-        group, value = labels[row], values[row]
-        rounded = value + one
-        sums[group, 0] += _bits_of(rounded) - bits_one
-        value -= rounded - one
-        rounded = value + two
-        sums[group, 1] += _bits_of(rounded) - bits_two
-        if with_third:
-            value -= rounded - two
-            sums[group, 2] += _bits_of(value + three) - bits_three
-
-
-@compiled
-def add_folds_of_runs(
-    values: Floats, edges: Integers, shifter: tuple[float, float, float], sums: Integers
-) -> None:
-    """Add the folds of (n,) values to (g, 3) sums; group i has the values `[edges[i], edges[i + 1])`.
-
-    Cost: 0.4 ns a value.
-    """
-    one, two, three = shifter
-    bits_one, bits_two, bits_three = _bits_of(one), _bits_of(two), _bits_of(three)
-    for group in range(len(edges) - 1):
-        first = second = third = 0
-        for row in range(edges[group], edges[group + 1]):
-            value = values[row]
-            rounded = value + one
-            first += _bits_of(rounded) - bits_one
-            value -= rounded - one
-            rounded = value + two
-            second += _bits_of(rounded) - bits_two
-            value -= rounded - two
-            third += _bits_of(value + three) - bits_three
-        sums[group, 0] += first
-        sums[group, 1] += second
-        sums[group, 2] += third
-
-
-@compiled
-def add_floats(values: Integers, labels: Integers, unit: int, digits: Integers) -> None:
-    """Add (n,) float64 values of any exponents, given by their bits, to the numbers of their groups.
-
-    Args:
-        values: (n,) bits.
-        labels: (n,) the group of each.
-        unit: the exponent of digit 0; all values are multiples of 2^unit.
-        digits: (g, w) added to, not carried; w reaches three digits past the highest bit.
-
-    Cost: 2 to 3 ns a value.
-    """
-    for row in range(len(values)):
-        word = values[row]
-        exponent = (word >> 52) & 0x7FF
-        fraction = word & 0xF_FFFF_FFFF_FFFF
-        if exponent:
-            fraction |= 1 << 52
-        else:
-            exponent = 1
-        if fraction:
-            sign = -1 if word < 0 else 1
-            bit = exponent - 1_075 - unit
-            put(digits, labels[row], bit, fraction & 0xFFFF_FFFF, fraction >> 32, sign)
 
 
 @compiled
 def add_float_squares(values: Integers, labels: Integers, unit: int, digits: Integers) -> None:
-    """Add the squares of (n,) float64 values, given by their bits; as in `add_floats`, but digit 0 counts 2^(2 unit).
+    """Add the squares of (n,) float64 values, given by their bits, to the numbers of their groups.
+
+    Args:
+        values: (n,) bits.
+        labels: (n,) the group of each.
+        unit: all values are multiples of 2^unit; digit 0 counts 2^(2 unit).
+        digits: (g, w) added to, not carried; w reaches three digits past the highest bit.
 
     Cost: 6 ns a value.
     """
@@ -205,24 +67,33 @@ def _put_square(digits: Any, group: Any, bit: Any, low: Any, high: Any) -> None:
 
 
 @compiled
-def add_ints(values: Integers, labels: Integers, sums: Integers) -> None:
-    """Add the lower and the upper 32 bits of (n,) values to the (g, 2) sums of their groups. Cost: 1.5 ns a value."""
+def add_ints(values: Integers, labels: Integers, digits: Integers, first: int) -> None:
+    """Add (n,) values to the numbers of their groups.
+
+    Args:
+        values: (n,).
+        labels: (n,) the group of each.
+        digits: (g, w) added to, not carried.
+        first: which of them is the first digit of a number, of three at least.
+
+    Cost: 1.5 ns a value.
+    """
     for row in range(len(values)):
         group, value = labels[row], values[row]
-        sums[group, 0] += value & 0xFFFF_FFFF
-        sums[group, 1] += value >> 32
+        digits[group, first] += value & 0xFFFF_FFFF
+        digits[group, first + 1] += value >> 32
 
 
 @compiled
-def add_ints_of_runs(values: Integers, edges: Integers, sums: Integers) -> None:
+def add_ints_of_runs(values: Integers, edges: Integers, digits: Integers, first: int) -> None:
     """Do as `add_ints` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.4 ns a value."""
     for group in range(len(edges) - 1):
         low = high = 0
         for row in range(edges[group], edges[group + 1]):
             low += values[row] & 0xFFFF_FFFF
             high += values[row] >> 32
-        sums[group, 0] += low
-        sums[group, 1] += high
+        digits[group, first] += low
+        digits[group, first + 1] += high
 
 
 @compiled

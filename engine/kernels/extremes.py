@@ -1,55 +1,71 @@
 """The least and the largest value of each group, and the row of each group that stands first by several keys."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.kernels.compiled import compiled, of_finite
+from psoup.engine.kernels.compiled import compiled, inlined
 
 Integers = NDArray[np.int64]
 
 
+FLOATS: Final = 0x7FFF_FFFF_FFFF_FFFF
+"""Bits that are the other way round in negative floats, so that all bits together are in the order of the values."""
+WHOLE: Final = 0
+"""The same of whole numbers."""
+_MINUS_ZERO: Final = -1
+"""The key of -0.0."""
+
+
+@inlined
+def _key(word: Any, turned: Any, flip: Any) -> Any:
+    """Return a whole number in the order of the values, or the other way round where `flip` is -1."""
+    return word ^ ((word >> 63) & turned) ^ flip
+
+
 @compiled
-def least_of_groups(values: Any, labels: Integers, found: Any) -> None:
-    """Write the least of the (n,) values of each group into (g,) `found`, which holds the largest value of all.
+def least_of_groups(
+    words: Integers, labels: Integers, rows: Integers, place: int, turned: int, flip: int
+) -> None:
+    """Write the least key of the values of each group.
 
-    Cost: 1.5 ns a value.
+    Args:
+        words: (n,) int64, or finite float64 given by their bits.
+        labels: (n,) the group of each.
+        rows: (g, w), written at `place`, where the largest int64 stands; a group without values keeps it. Keys of
+            floats are as `sortable` has them.
+        place: in a row.
+        turned: FLOATS or WHOLE.
+        flip: 0, or -1 where the largest are looked for: keys then descend, their bits the other way round.
+
+    Cost: 1 ns a value.
     """
-    for row in range(len(values)):
-        group, value = labels[row], values[row]
-        found[group] = min(found[group], value)
+    for row in range(len(words)):
+        group = labels[row]
+        rows[group, place] = min(rows[group, place], _key(words[row], turned, flip))
+    _without_minus_zero(rows, place, turned, flip)
 
 
 @compiled
-def largest_of_groups(values: Any, labels: Integers, found: Any) -> None:
-    """Write the largest of the (n,) values of each group into (g,) `found`, which holds the least value of all.
-
-    Cost: 1.5 ns a value.
-    """
-    for row in range(len(values)):
-        group, value = labels[row], values[row]
-        found[group] = max(found[group], value)
-
-
-@of_finite
-def least_of_runs(values: Any, edges: Integers, found: Any) -> None:
-    """Do as `least_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.3 ns a value."""
+def least_of_runs(
+    words: Integers, edges: Integers, rows: Integers, place: int, turned: int, flip: int
+) -> None:
+    """Do as `least_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.1 ns a value."""
     for group in range(len(edges) - 1):
-        least = found[group]
-        for value in values[edges[group] : edges[group + 1]]:
-            least = value if value < least else least
-        found[group] = least
+        part, least = words[edges[group] : edges[group + 1]], rows[group, place]
+        for row in range(len(part)):  # from 0 on, so that it is a loop of vectors
+            least = min(least, _key(part[row], turned, flip))
+        rows[group, place] = least
+    _without_minus_zero(rows, place, turned, flip)
 
 
-@of_finite
-def largest_of_runs(values: Any, edges: Integers, found: Any) -> None:
-    """Do as `largest_of_groups` where group i has the values `[edges[i], edges[i + 1])`. Cost: 0.3 ns a value."""
-    for group in range(len(edges) - 1):
-        largest = found[group]
-        for value in values[edges[group] : edges[group + 1]]:
-            largest = value if value > largest else largest
-        found[group] = largest
+@inlined
+def _without_minus_zero(rows: Any, place: Any, turned: Any, flip: Any) -> Any:
+    if turned:
+        for group in range(len(rows)):
+            if rows[group, place] ^ flip == _MINUS_ZERO:
+                rows[group, place] = flip
 
 
 @compiled

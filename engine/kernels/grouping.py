@@ -88,7 +88,7 @@ def renumber(labels: Integers, numbers: Integers) -> None:
 
 @compiled
 def divide(
-    labels: Integers, edges: Integers, groups: int, found: Integers, seen: NDArray[np.bool_]
+    labels: Integers, edges: Integers, groups: int, found: Integers, counts: Integers
 ) -> None:
     """Number the groups of each unit by themselves: group g of unit u is number `u * groups + g`.
 
@@ -97,7 +97,7 @@ def divide(
         edges: (u + 1,) where the rows of each unit begin, and the last ones end, at n.
         groups: how many groups there are.
         found: (n,) written: the number of each row.
-        seen: (u * groups,) set where a number has a row.
+        counts: (u * groups,) added to: how many rows have each number.
 
     Cost: 0.7 ns a row.
     """
@@ -105,7 +105,7 @@ def divide(
         for row in range(edges[unit], edges[unit + 1]):
             number = unit * groups + labels[row]
             found[row] = number
-            seen[number] = True
+            counts[number] += 1
 
 
 @compiled

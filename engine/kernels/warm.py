@@ -11,6 +11,7 @@ from psoup.engine.kernels import (
     digits,
     exact_sums,
     extremes,
+    float_sums,
     grouping,
     hits,
     join,
@@ -156,14 +157,12 @@ def _group() -> None:
         grouping.look_up(some, 0, numbers, labels)
     grouping.number_distinct(values, labels, numbers)
     grouping.renumber(labels, numbers)
-    grouping.divide(labels, edges, 1, numbers.copy(), seen)
+    grouping.divide(labels, edges, 1, numbers.copy(), numbers.copy())
     grouping.rows_by_group(labels, np.zeros(2, dtype=np.int64), numbers)
     grouping.sort_runs(values, edges, 1)
-    for either in (values, np.zeros(1)):
-        extremes.least_of_groups(either, labels, either.copy())
-        extremes.largest_of_groups(either, labels, either.copy())
-        extremes.least_of_runs(either, edges, either.copy())
-        extremes.largest_of_runs(either, edges, either.copy())
+    rows = np.zeros((1, 1), dtype=np.int64)
+    extremes.least_of_groups(values, labels, rows, 0, extremes.WHOLE, 0)
+    extremes.least_of_runs(values, edges, rows, 0, extremes.WHOLE, 0)
     extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
     extremes.first_rows(values[None, :].copy(), labels, numbers)
 
@@ -172,22 +171,22 @@ def _sum() -> None:
     """Add one zero up, exactly."""
     floats, labels, edges = np.zeros(1), np.zeros(1, dtype=np.int64), np.arange(2)
     values, sums = np.zeros(1, dtype=np.int64), np.zeros((1, 8), dtype=np.int64)
-    shifter = exact_sums.shifters(exact_sums.folds_of(exact_sums.exponents(floats), 1))
-    exact_sums.add_folds(floats, labels, shifter, sums)
-    exact_sums.add_folds_of_runs(floats, edges, shifter, sums)
-    exact_sums.add_floats(values, labels, 0, sums)
+    float_sums.exponents(floats)
+    float_sums.add_floats(floats, labels, 0, sums, 0, 8)
+    float_sums.add_floats_of_runs(floats, edges, 0, sums, 0, 8)
     exact_sums.add_float_squares(values, labels, 0, sums)
     exact_sums.add_int_squares(values, labels, sums)
-    exact_sums.add_ints(values, labels, sums)
-    exact_sums.add_ints_of_runs(values, edges, sums)
+    exact_sums.add_ints(values, labels, sums, 0)
+    exact_sums.add_ints_of_runs(values, edges, sums, 0)
     exact_sums.add_weighted(values, values, labels, 0, sums, whole=True)
     order = labels, np.zeros(3, dtype=np.int64)
     exact_sums.add_spans(values, order, order, values, labels, 0, sums, whole=True)
     exact_sums.count_rows(labels, values)
     exact_sums.add_counts(values, labels, values.copy())
-    digits.place_sums(sums[:, :2].copy(), edges, sums)
     digits.add_numbers(sums, labels, 0, sums.copy())
+    digits.merge_rows(sums, labels, 8, sums.copy())
     digits.carry(sums)
+    digits.carry_all(sums, np.array([[0, 8]]))
     digits.spreads(sums[:, :1].copy(), sums[:, :1].copy(), values, sums)
     digits.quotients(sums, 0, np.ones(1, dtype=np.int64), floats)
     digits.whole_numbers(sums, values, np.zeros(1, dtype=np.bool_))

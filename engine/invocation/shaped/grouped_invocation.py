@@ -157,7 +157,7 @@ class GroupedInvocation(ShapedQuery):
         until_us = visible.leaves_us
         if until_us is None:
             until_us = np.full(visible.groups.count, NEVER_US, dtype=np.int64)
-        leaves_us = first_of(until_us[until_us < NEVER_US])
+        leaves_us = _first_before(until_us)
         if coming.shape[-1] or others.shape[-1]:
             rows = np.concatenate((coming, others), axis=-1)
             parts = shown.tuples(rows, self.reading.key_names)
@@ -217,7 +217,8 @@ class GroupedInvocation(ShapedQuery):
             warned = map(self.reading.shape.aggregates.index, every.found.overflowed)
             content = content_of(values, until_us, np.fromiter(warned, dtype=np.int64))
             whole = replace(whole, state=(self._at.gen, content, len(numbers)), content=content)
-        whole = replace(whole, overflowed=every.found.overflowed)
+        if every.found.overflowed:
+            whole = replace(whole, overflowed=every.found.overflowed)
         return Table(columns, ids, len(numbers), until_us, oldest_rows, whole)
 
     def _empty(self, whole: Whole) -> Table:
@@ -294,10 +295,18 @@ def _shown(
     return columns, tuple([key.take(numbers) for key in found.keys])
 
 
+def _first_before(instants_us: Rows) -> int | None:
+    """Return the earliest of some instants; None = none ever comes."""
+    first_us = instants_us.min().item() if len(instants_us) else NEVER_US
+    return first_us if first_us < NEVER_US else None
+
+
 def _page(table: Table, some: slice) -> tuple[Columns, NDArray[np.bytes_]]:
     """Return the outputs of some groups of an answer, and their digests."""
-    columns = tuple([(name, column.part(some)) for name, column in table.columns])
     count = len(range(table.count)[some])
+    if count == table.count:
+        return table.columns, digests(table.ids, count)
+    columns = tuple([(name, column.part(some)) for name, column in table.columns])
     return columns, digests([column.part(some) for column in table.ids], count)
 
 

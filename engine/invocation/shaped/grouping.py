@@ -86,7 +86,11 @@ class ComputedGroups:
 
         def read(leaf: GroupKey | AggregateCall) -> Column:
             every = self.keys[leaf.place] if isinstance(leaf, GroupKey) else self.aggregates[leaf]
-            return every.take(numbers)
+            return (
+                every
+                if len(numbers) == len(every) and numbers is self.shown
+                else every.take(numbers)
+            )
 
         return evaluate(expression, read, len(numbers))
 
@@ -122,6 +126,8 @@ def first_to_leave(groups: AggregatedGroups) -> Instants:
 def in_answer_order(shape: Shape, found: ComputedGroups) -> Numbers:
     """Return the numbers of the groups that an answer has, in its order."""
     numbers = found.shown
+    if not shape.order and not shape.distinct and shape.limit is None and not shape.offset:
+        return numbers
     ties: list[SortKey] = []
     if shape.distinct:
         outputs = [found.computed(one.expression, numbers) for one in shape.outputs]

@@ -172,7 +172,10 @@ class SeriesGroups(StreamFinding):
             begin, end = reach if len(piece.times) else (0, 1)
             own, rows = edges[begin : end + 1], _rows_of(piece)
             groups_max = rows.count + len(own)
-            run = run_of(self._grouping, rows, own - own[0], int(begin), groups_max=groups_max)
+            like = runs[-1].partial.tallies.layout if runs else None
+            run = run_of(
+                self._grouping, rows, own - own[0], int(begin), groups_max=groups_max, like=like
+            )
             assert run is not None, "each pane has as many groups as rows at most, or one"
             runs.append(run)
         return runs[0] if len(runs) == 1 else runs[0].followed(*runs[1:])
@@ -185,7 +188,8 @@ class SeriesGroups(StreamFinding):
             reach: (2, n) the first pane of each point, and the one behind its last.
         """
         coarse = panes.coarser(COARSER)
-        nothing = partial_of(self._grouping, _rows_of(self._read_of(self.no_rows())))
+        none = _rows_of(self._read_of(self.no_rows()))
+        nothing = partial_of(self._grouping, none, like=panes.partial.tallies.layout)
         first, past = reach
         begin, end = -(-first // COARSER), np.minimum(past // COARSER, coarse.past)
         merged = begin < end

@@ -1,5 +1,6 @@
 """Partials: whatever rows are cut into, and in whatever order they are merged, the bits are those of the whole."""
 
+import pickle
 from sys import getsizeof
 
 import numpy as np
@@ -176,6 +177,31 @@ def test_partials_of_nothing_but_null_texts_are_merged_with_others():
     found = finished(grouping, merged(parts))
     assert [["b", None]] == [key.to_list() for key in found.keys]
     assert ["b", None] == found.results[0].column.to_list()
+
+
+def test_partials_of_sums_that_lie_far_apart_are_merged_in_digits_for_both():
+    """A layout that others have is taken where it reaches; where values lie lower, or higher, it is made wider."""
+    grouping = Grouping(
+        [], [call_of(Function.SUM, Type.FLOAT64), call_of(Function.MAX, Type.FLOAT64)]
+    )
+    times, values = np.arange(8), ([1.5, 2.5], [1.25, -3.0], [1e-200, 1e190], [-1e250, 1.0])
+
+    def rows_with(some):
+        own = column_of(Type.FLOAT64, some)
+        return RowsToAggregate(lambda _: own, len(some), times[: len(some)], times)
+
+    parts = [partial_of(grouping, rows_with(values[0]))]
+    layout = parts[0].tallies.layout
+    assert layout is partial_of(grouping, rows_with(values[1]), like=layout).tallies.layout
+    for some in values[1:]:
+        like = parts[-1].tallies.layout
+        parts.append(partial_of(grouping, rows_with(some), like=like))
+        assert parts[-1].tallies.layout.places[0][1] >= like.places[0][1]
+    every = rows_with([value for some in values for value in some])
+    expected = shown(grouping.aggregated(every))
+    assert expected == shown(finished(grouping, merged(parts)))
+    assert expected == shown(finished(grouping, merged(parts[::-1])))
+    assert layout is pickle.loads(pickle.dumps(parts[0])).tallies.layout
 
 
 def test_nbytes_of_a_partial_counts_its_arrays():

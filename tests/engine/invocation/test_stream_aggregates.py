@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from psoup.engine.aggregates import partial_cache
 from psoup.engine.aggregates.chunk_rows import extent_of
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
+from psoup.engine.aggregates.partial import finished
 from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache, StreamPartials
 from psoup.engine.invocation import stream_aggregates
 from psoup.engine.invocation.stream_aggregates import aggregates_of
@@ -155,9 +157,11 @@ def test_a_window_that_is_asked_for_again_reads_the_rows_at_its_ends_alone():
     assert shown(first.groups) == shown(again.groups)
 
 
-def test_partials_grow_at_both_ends_and_lose_what_was_dropped():
-    """Only what lacks is made; chunks below the lowest row that is held go."""
-    grouping = grouping_of()
+@pytest.mark.parametrize("units", [2, 3, partial_cache.UNITS_OF_NEXT])
+def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units):
+    """Only what lacks is made; chunks below the lowest row that is held go. Many levels of units, or one."""
+    monkeypatch.setattr(partial_cache, "UNITS_OF_NEXT", units)
+    grouping, cache = grouping_of("key"), PartialCache()
     known = None
     for begin, past, lowest_row, expected in (
         (4, 8, 0, (4, 8)),
@@ -179,9 +183,16 @@ def test_partials_grow_at_both_ends_and_lose_what_was_dropped():
         known = found.partials
         assert isinstance(known, StreamPartials)
         assert expected == (known.first, known.past)
+        cache.keep(1, 2, grouping, known)
+        cache.check()
         rows = hits.hits(begin * CHUNK_ROWS, past * CHUNK_ROWS)
         assert extent_of(rows) == found.extent
         assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
+        for first in range(known.first, known.past, 3):
+            some = hits.hits(first * CHUNK_ROWS, known.past * CHUNK_ROWS)
+            merged = known.table.merged(known.of(first, known.past))
+            expected_groups = grouping.aggregated(hits.read(some))
+            assert shown(expected_groups) == shown(finished(grouping, merged))
 
 
 def test_partials_far_away_are_not_bridged():
@@ -210,7 +221,8 @@ def test_too_many_groups_are_computed_of_the_rows_and_kept_so():
 def test_too_many_groups_are_noticed_before_their_states_are_made(monkeypatch):
     """Digits of sums of every row's own group would take more memory than the rows."""
     made: list[int] = []
-    monkeypatch.setattr(Grouping, "states_of", lambda *_: made.append(1))
+    for name in ("states_of", "tallies_of"):
+        monkeypatch.setattr(Grouping, name, lambda *_: made.append(1))
     assert TOO_MANY_GROUPS is ask(Hits(), grouping_of("wide"), None).partials
     assert [] == made
 

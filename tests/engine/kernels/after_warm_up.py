@@ -72,6 +72,12 @@ JOINS = [
 ]
 
 
+GROUPS = [
+    "SELECT COUNT(*), SUM(x), SUM(wide), MAX(x), MIN(ts) FROM s",
+    "SELECT t, COUNT(x), AVG(x), MIN(x), MAX(a) FROM s GROUP BY t BEGIN (NOW - 60) END (NOW)",
+]
+
+
 def compiled():
     """Return all kernels with the types of arguments that they are compiled for."""
     found = set()
@@ -141,6 +147,10 @@ def main() -> None:
                 sql = f"SELECT a, t FROM s WHERE {where}"
                 query_id = world.register(sql, materialize=kept)
                 world.invoke(query_id, limit=10_000)
+            for sql in GROUPS:
+                query_id = world.register(sql)
+                for _ in range(2):
+                    world.page(query_id, Request(10_000))
             for number, sql in enumerate(JOINS):
                 kept = list(Materialize)[(turn + number) % len(Materialize)]
                 query_id = world.register(sql, materialize=kept)

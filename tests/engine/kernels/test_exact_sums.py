@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from psoup.engine.aggregates.groups import in_order
-from psoup.engine.kernels import digits as numbers, exact_sums
-from psoup.engine.kernels.exact_sums import Exponents, exponents, folds_of, shifters
+from psoup.engine.kernels import digits as numbers, exact_sums, float_sums
+from psoup.engine.kernels.float_sums import ROOM_BITS, exponents
+from tests.engine.columns import FLOAT_MAX
 from tests.engine.kernels import twins
 
 WAYS = [False, True]
@@ -21,7 +22,7 @@ def kernels(request):
     if not request.param:
         yield
         return
-    with twins.all_plain(exact_sums, numbers), np.errstate(over="ignore"):
+    with twins.all_plain(exact_sums, float_sums, numbers), np.errstate(over="ignore"):
         yield
 
 
@@ -49,11 +50,11 @@ def drawn(seed, count=40):
 
 
 @pytest.mark.usefixtures("kernels")
-def test_add_floats_and_their_squares_differential_are_fractions():
+def test_floats_and_their_squares_differential_are_fractions():
     """Values of any exponents, in two groups."""
     values, labels = drawn(1), np.arange(40) % 2
     made, squares = np.zeros((2, 105), dtype=np.int64), np.zeros((2, 210), dtype=np.int64)
-    exact_sums.add_floats(values.view(np.int64), labels, UNIT, made)
+    assert float_sums.add_floats(values, labels, UNIT, made, 0, 105)
     exact_sums.add_float_squares(values.view(np.int64), labels, UNIT, squares)
     numbers.carry(made)
     for group in range(2):
@@ -94,33 +95,49 @@ def test_weighted_values_and_those_in_spans_differential_are_fractions(whole):
 
 
 @pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("span", [0, 20, 45, 80])
-@pytest.mark.parametrize("largest", [-500, 0, 900])
-def test_folds_of_close_exponents_differential_are_fractions(span, largest):
-    """Two folds or three, by label and run by run; together they are the sum."""
+@pytest.mark.parametrize(
+    ("largest", "span"), [(-500, 0), (0, 20), (900, 45), (0, 80), (0, 99), (1_020, 9), (-1_020, 9)]
+)
+def test_sums_of_floats_differential_are_fractions(largest, span):
+    """Two folds, three, or none as exponents lie too far apart or at an end; by label and run by run; zeros."""
     rng = np.random.default_rng(span)
-    values = np.ldexp(rng.uniform(-1, 1, 50), largest - rng.integers(0, span + 1, 50))
-    values[7] = 0.0
-    folds = folds_of(exponents(values), len(values))
-    assert 1 <= len(folds) <= 3
-    labels, edges = np.repeat([0, 1], 25), np.array([0, 25, 50])
-    by_label, by_run = np.zeros((2, 3), dtype=np.int64), np.zeros((2, 3), dtype=np.int64)
-    exact_sums.add_folds(values, labels, shifters(folds), by_label)
-    exact_sums.add_folds_of_runs(values, edges, shifters(folds), by_run)
-    assert np.array_equal(by_label, by_run)
-    for group in range(2):
-        found = sum(int(by_run[group, k]) * Fraction(2) ** fold for k, fold in enumerate(folds))
-        own = values[labels == group].tolist()
-        assert sum(map(Fraction, own)) == found
-        assert math.fsum(own) == float(found)
+    values = np.ldexp(rng.uniform(-1, 1, 60), largest - rng.integers(0, span + 1, 60))
+    values[7] = values[50:] = -0.0
+    labels, edges = np.repeat([0, 1, 3], [25, 25, 10]), np.array([0, 25, 50, 50, 60])
+    lowest, top = map(int, exponents(values))
+    unit = lowest // 32 * 32
+    past = 1 + (top - ROOM_BITS - unit) // 32 + 3
+    by_label, by_run = np.zeros((2, 4, past + 1), dtype=np.int64)
+    assert float_sums.add_floats(values, labels, unit, by_label, 1, past)
+    assert float_sums.add_floats_of_runs(values, edges, unit, by_run, 1, past)
+    for made in (by_label, by_run):
+        numbers.carry_all(made, np.array([[1, past]]))
+        assert not made[:, 0].any()
+        assert not made[:, past].any()
+        for group in range(4):
+            own = values[labels == group].tolist()
+            assert sum(map(Fraction, own)) == number(made[group, 1:past], unit)
+    for digits in ((unit, 1, past - 1), (unit + 32, 1, past)):
+        spare = np.zeros((4, past), dtype=np.int64)
+        assert not float_sums.add_floats(values, labels, digits[0], spare, *digits[1:])
+        assert not float_sums.add_floats_of_runs(values, edges, digits[0], spare, *digits[1:])
 
 
-def test_folds_are_none_where_values_lie_too_far_apart_or_at_an_end():
-    """More than three folds, sums past the largest float64, and rests that are subnormal are put into digits."""
-    assert () == folds_of(Exponents(-200, 20), 4_096)
-    assert () == folds_of(exponents(np.array([1e308])), 1)
-    assert () == folds_of(exponents(np.array([1e-300])), 1)
-    assert (0,) == folds_of(exponents(np.zeros(2)), 2)
+@pytest.mark.usefixtures("kernels")
+def test_exponents_tell_where_the_bits_of_values_lie():
+    """Zeros are multiples of everything; subnormal numbers have the least exponent."""
+    assert (0, 0) == exponents(np.array([0.0, -0.0]))
+    assert (-52, 1) == exponents(np.array([1.0, -1.5, 0.0]))
+    assert (-1_074, 1_024) == exponents(np.array([FLOAT_MAX, -5e-324]))
+
+
+@pytest.mark.usefixtures("kernels")
+def test_merge_rows_adds_words_and_keeps_the_least_of_the_others():
+    """Two rows of one group, one of another, none of the last."""
+    rows = np.array([[1, -5, 9, -2], [2, 7, 3, 4], [3, 1, 8, 8]])
+    found = np.array([[0, 0, 99, 99]] * 3)
+    numbers.merge_rows(rows, np.array([1, 0, 1]), 2, found)
+    assert [[2, 7, 3, 4], [4, -4, 8, -2], [0, 0, 99, 99]] == found.tolist()
 
 
 @pytest.mark.usefixtures("kernels")
@@ -130,30 +147,18 @@ def test_sums_and_squares_of_ints_differential_are_whole_numbers():
     values = rng.integers(-(2**63), 2**63 - 1, 30)
     values[:3] = (-(2**63), 2**63 - 1, -(2**32))
     labels, edges = np.repeat([0, 1, 2], 10), np.array([0, 10, 20, 30])
-    by_label, by_run = np.zeros((3, 2), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)
-    squares, made = np.zeros((3, 5), dtype=np.int64), np.zeros((3, 4), dtype=np.int64)
-    exact_sums.add_ints(values, labels, by_label)
-    exact_sums.add_ints_of_runs(values, edges, by_run)
+    by_label, by_run = np.zeros((2, 3, 4), dtype=np.int64)
+    squares = np.zeros((3, 5), dtype=np.int64)
+    exact_sums.add_ints(values, labels, by_label, 0)
+    exact_sums.add_ints_of_runs(values, edges, by_run, 0)
     exact_sums.add_int_squares(values, labels, squares)
-    numbers.place_sums(by_run, np.array([0, 32]), made)
-    numbers.carry(made)
+    numbers.carry(by_label)
+    numbers.carry(by_run)
     assert np.array_equal(by_label, by_run)
     for group in range(3):
         own = values[labels == group].tolist()
-        assert sum(own) == number(made[group])
+        assert sum(own) == number(by_run[group])
         assert sum(value * value for value in own) == number(squares[group])
-
-
-@pytest.mark.usefixtures("kernels")
-def test_place_sums_adds_signed_numbers_at_any_bit():
-    """Both ends of int64 at each place of a digit."""
-    ends = [-(2**63), 2**63 - 1, -1, 1]
-    sums = np.array([[end] for end in ends], dtype=np.int64)
-    for bit in (0, 1, 31, 32, 63):
-        made = np.zeros((4, 5), dtype=np.int64)
-        numbers.place_sums(sums, np.array([bit]), made)
-        numbers.carry(made)
-        assert [end << bit for end in ends] == [number(row) for row in made]
 
 
 @pytest.mark.usefixtures("kernels")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from psoup.engine.kernels import extremes, grouping, span
+from psoup.engine.kernels.order import sortable
 from tests.engine.kernels import twins
 
 
@@ -67,10 +68,10 @@ def test_mark_and_look_up_number_values_of_a_narrow_span(dtype):
 def test_divide_numbers_the_groups_of_each_unit_by_themselves():
     """A unit without rows has numbers of its own, which nothing has."""
     labels, edges = np.array([1, 0, 1, 2]), np.array([0, 3, 3, 4])
-    found, seen = np.empty(4, dtype=np.int64), np.zeros(9, dtype=np.bool_)
-    grouping.divide(labels, edges, 3, found, seen)
+    found, counts = np.empty(4, dtype=np.int64), np.zeros(9, dtype=np.int64)
+    grouping.divide(labels, edges, 3, found, counts)
     assert [1, 0, 1, 8] == found.tolist()
-    assert [0, 1, 8] == np.flatnonzero(seen).tolist()
+    assert [1, 2, 0, 0, 0, 0, 0, 0, 1] == counts.tolist()
 
 
 def test_rows_by_group_keeps_the_order_of_rows():
@@ -91,18 +92,19 @@ def test_sort_runs_sorts_those_that_are_short():
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_extremes_of_groups_differential_are_min_and_max(dtype):
-    """By label and run by run; a group without values stays as it was."""
+    """By label and run by run, as keys in the order of the values; a group without values stays as it was."""
     values = (np.random.default_rng(3).integers(-50, 50, 40) / 2).astype(dtype)
-    labels = np.repeat([0, 2, 3], [5, 25, 10])
-    low, high = np.full(4, 99, dtype=dtype), np.full(4, -99, dtype=dtype)
-    extremes.least_of_groups(values, labels, low)
-    extremes.largest_of_groups(values, labels, high)
-    least, largest = np.full(4, 99, dtype=dtype), np.full(4, -99, dtype=dtype)
-    extremes.least_of_runs(values, np.array([0, 5, 5, 30, 40]), least)
-    extremes.largest_of_runs(values, np.array([0, 5, 5, 30, 40]), largest)
-    assert [values[labels == group].min(initial=99) for group in range(4)] == low.tolist()
-    assert [values[labels == group].max(initial=-99) for group in range(4)] == high.tolist()
-    assert (low.tolist(), high.tolist()) == (least.tolist(), largest.tolist())
+    values[:9] = [-0.0, 0.0, -0.0, -0.0, 0.0, -0.0, -0.0, -0.0, -0.0]
+    labels, edges = np.repeat([0, 2, 3], [5, 25, 10]), np.array([0, 5, 5, 30, 40])
+    floats, words, none = dtype == np.float64, values.view(np.int64), 2**63 - 1
+    keys, turned = (sortable(values), extremes.FLOATS) if floats else (values, extremes.WHOLE)
+    for flip in (0, -1):
+        by_label, by_run = np.full((2, 4, 2), none)
+        extremes.least_of_groups(words, labels, by_label, 1, turned, flip)
+        extremes.least_of_runs(words, edges, by_run, 1, turned, flip)
+        expected = [(keys[labels == group] ^ flip).min(initial=none) for group in range(4)]
+        assert [none] * 4 == by_label[:, 0].tolist() == by_run[:, 0].tolist()
+        assert expected == by_label[:, 1].tolist() == by_run[:, 1].tolist()
 
 
 def test_least_of_spans_differential_is_the_least_key_of_each():
