@@ -22,6 +22,7 @@ IDEMPOTENCY_HEADER: Final[Mapping[str, Any]] = {
     "description": "A name for this request, for a day: sent again with the same body it is answered as the first time.",
     "schema": {"type": "string", "minLength": 1, "maxLength": limits.REQUEST_KEY_BYTES_MAX},
 }
+_BLANKS: Final = b" \t"
 _LOWER: Final = IDEMPOTENCY_KEY.lower().encode()
 _TEXT: Final = re.compile(r'"([^"\\]*)"|([^"]*)')
 """A String of structured fields (RFC 9651) without escapes, or the same without its quotes."""
@@ -36,12 +37,12 @@ def key_in(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
     found = _values(headers)
     if not found:
         return None
-    text = _TEXT.fullmatch(found[0].decode("latin-1").strip())
-    key = (text[1] or text[2] or "") if text else ""
-    if len(found) > 1 or not key.isprintable() or not 1 <= len(key) <= limits.REQUEST_KEY_BYTES_MAX:
+    key = _key(found[0])
+    size = len(key.encode())
+    if len(found) > 1 or not key.isprintable() or not 1 <= size <= limits.REQUEST_KEY_BYTES_MAX:
         raise IdempotencyKeyError(
-            f"{IDEMPOTENCY_KEY} has 1 to {limits.REQUEST_KEY_BYTES_MAX} printable characters, with or without quotes"
-            " around them, and is sent once."
+            f"{IDEMPOTENCY_KEY} has 1 to {limits.REQUEST_KEY_BYTES_MAX} bytes of printable text in UTF-8, with or"
+            " without quotes around it, and is sent once."
         )
     return key
 
@@ -64,6 +65,15 @@ def refuse_key(headers: Iterable[tuple[bytes, bytes]]) -> None:
         raise IdempotencyKeyError(
             f"This request takes no {IDEMPOTENCY_KEY}, so it was not begun. POST of rows and of one query take one."
         )
+
+
+def _key(value: bytes) -> str:
+    """Return the text of a header's value; "" where it is none. No two texts are taken for one."""
+    try:
+        text = _TEXT.fullmatch(value.strip(_BLANKS).decode())
+    except UnicodeDecodeError:
+        return ""
+    return (text[1] or text[2] or "") if text else ""
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]]) -> Sequence[bytes]:

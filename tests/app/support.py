@@ -91,7 +91,9 @@ class Api:
     async def declare(self, name: str = "trades", **members: Any) -> httpx2.Response:
         return await self.send("PUT", f"/v1/streams/{name}", json={**STREAM, **members})
 
-    async def rows(self, rows: Any, *, name: str = "trades", **headers: str) -> httpx2.Response:
+    async def rows(
+        self, rows: Any, *, name: str = "trades", **headers: str | bytes
+    ) -> httpx2.Response:
         named = {key.replace("_", "-"): value for key, value in headers.items()}
         return await self.send("POST", f"/v1/streams/{name}/rows", json=rows, headers=named)
 

@@ -1,6 +1,7 @@
 """Standing queries as they travel: the registration a client sends, the description it gets back."""
 
 import hashlib
+import json
 import secrets
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, cast
@@ -146,8 +147,9 @@ class QueryBody(QueryDefinition):
 
 def body_digest(body: QueryBody) -> bytes:
     """Return 32 bytes that are equal for registrations of equal members."""
-    members = orjson.dumps(body.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(members).digest()
+    # Not orjson, which takes no integer past 64 bits: that one of them does not fit is for others to say.
+    members = json.dumps(body.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(members.encode()).digest()
 
 
 class QueryPatch(BaseModel):
