@@ -15,14 +15,15 @@ from psoup.engine.tuples import ipc
 from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
-_ONE: Final = {
-    ColumnType.INT64: 1,
-    ColumnType.FLOAT64: 1.0,
-    ColumnType.BOOL: True,
-    ColumnType.STRING: "a",
-    ColumnType.TIMESTAMP: 1,
+_WORD: Final = b"\1" * ipc.WORD_BYTES
+_ONE: Final[dict[ColumnType, tuple[bytes, ...]]] = {
+    ColumnType.INT64: (_WORD,),
+    ColumnType.FLOAT64: (_WORD,),
+    ColumnType.BOOL: (b"\1",),
+    ColumnType.STRING: (b"\0\0\0\0\1\0\0\0", b"a"),
+    ColumnType.TIMESTAMP: (_WORD,),
 }
-"""A value of each type, none of which is what a format may leave out."""
+"""The buffers of one value of each type, none of which is empty."""
 HEADS_MAX: Final = 8
 """Of a stream. A head is some hundred bytes, and there may be thousands of streams."""
 _PADDING: Final = tuple(bytes(-length % ipc.WORD_BYTES) for length in range(ipc.WORD_BYTES))
@@ -37,7 +38,11 @@ class BatchWriter:
     def __init__(self, schema: StreamSchema) -> None:
         """Have pyarrow write a body of this declaration."""
         arrow = arrow_schema(schema)
-        values = [pa.array([_ONE[c.type]], field.type) for c, field in zip(schema.columns, arrow, strict=True)]  # fmt: skip
+        # Not of values: the first of them that pyarrow is given makes it load pandas, where that is installed.
+        values = [
+            pa.Array.from_buffers(field.type, 1, [None, *map(pa.py_buffer, _ONE[column.type])])
+            for column, field in zip(schema.columns, arrow, strict=True)
+        ]
         begin = arrow.serialize().to_pybytes()
         message = pa.RecordBatch.from_arrays(values, schema=arrow).serialize().to_pybytes()
         metadata = ipc.metadata_of(message, 0)
