@@ -146,9 +146,12 @@ class QueryBody(QueryDefinition):
 
 
 def body_digest(body: QueryBody) -> bytes:
-    """Return 32 bytes that are equal for registrations of equal members."""
+    """Return 32 bytes that are equal for registrations of equal members.
+
+    A member that says its default counts as left out: the bytes are kept, and versions to come have further members.
+    """
     # Not orjson, which takes no integer past 64 bits: that one of them does not fit is for others to say.
-    members = json.dumps(body.model_dump(mode="json"), sort_keys=True)
+    members = json.dumps(body.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
     return hashlib.sha256(members.encode()).digest()
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from psoup.app.wire.models.queries import QueryBody, body_digest
 from tests.app.support import WINDOW, Api, assert_problem, row
 
 pytestmark = pytest.mark.anyio
@@ -93,6 +94,17 @@ async def test_key_of_a_registration_that_is_refused_changes_no_refusal(api: Api
     sql = f"SELECT px FROM trades WHERE px > :px {WINDOW}"
     assert_problem(await register(api, "one", sql=sql, params={"px": 2**64}), "invalid-field")
     assert 201 == (await register(api, "one", sql=sql, params={"px": 1})).status_code
+
+
+def test_digest_of_a_registration_is_that_of_versions_to_come():
+    """They may have more members; one that says its default says nothing."""
+
+    class LaterBody(QueryBody):
+        more: bool = False
+
+    first = body_digest(QueryBody(sql=SQL))
+    assert first == body_digest(LaterBody(sql=SQL, materialize="auto", name=None))
+    assert first != body_digest(LaterBody(sql=SQL, more=True))
 
 
 @pytest.mark.parametrize("key", ["", "a" * 201, '"open', "a\tb", '""', b"\xe9"])
