@@ -47,7 +47,7 @@ def test_a_refusal_is_not_held_back_while_a_body_is_discarded():
 
 
 def written(
-    *headers: tuple[bytes, bytes], body: bytes = b"{}", keep_alive: bool = True
+    *headers: tuple[bytes, bytes], status: int = 200, body: bytes = b"{}", keep_alive: bool = True
 ) -> list[bytes | None]:
     """Return what a cycle writes of a whole answer, None = it closes; RuntimeError where it does not write it."""
     done: list[bytes | None] = []
@@ -65,7 +65,7 @@ def written(
         keep_alive=keep_alive,
         on_response=lambda: None,
     )
-    message = {"type": "http.response.start", "status": 200, "headers": headers, WHOLE: body}
+    message = {"type": "http.response.start", "status": status, "headers": headers, WHOLE: body}
     try:
         asyncio.run(cycle.send(message))
     finally:
@@ -97,5 +97,8 @@ def test_a_header_that_is_more_than_one_is_not_written(value):
 def test_an_answer_of_another_length_than_its_head_says_is_not_written():
     """The client would take the rest for the next answer, or wait for it."""
     for headers in ([(b"content-length", b"3")], []):
-        with pytest.raises(RuntimeError):
-            written(*headers)
+        for body in (b"{}", b""):
+            with pytest.raises(RuntimeError):
+                written(*headers, body=body)
+    for status in (204, 304):
+        assert 1 == len(written(status=status, body=b""))
