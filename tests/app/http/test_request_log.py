@@ -127,6 +127,7 @@ REFUSED = {
     "cut off": (b"GET /a?key=SECRET HTTP/1.1\r\nHost:", 400, "framing", None),
     "a chunk that is none": (CHUNKED + b"SECRET\r\n", 400, "framing", ROWS),
     "userinfo": (b"GET http://SECRET:SECRET@h/b HTTP/1.1\r\n\r\n", 400, "framing", "/b"),
+    "an unknown method": (head("BREW", "/?SECRET"), 501, "unknown-method", None),
     "a long URL": (head("GET", "/" + "x" * 3_000 + "?SECRET"), 414, "url-too-long", None),
     "a large head": (head("GET", "/c", "X: " + "SECRET" * 4_000), 431, "headers-too-large", "/c"),
 }
@@ -134,7 +135,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_requests_that_the_connection_refuses_have_one_line(lines, name):
-    """Once each, with the path as far as it is known, and under the id of the answer."""
+    """Once each, as the client's mistake, with the path as far as it is known, and under the id of the answer."""
     request, status, code, path = REFUSED[name]
     with served_application(SETTINGS) as (address, _):
         given = answer(address, request)
@@ -142,7 +143,7 @@ def test_requests_that_the_connection_refuses_have_one_line(lines, name):
         assert 404 == answer(address, head("GET", "/the-last"))[0]
         wait_until(lambda: "/the-last" in str(lines), "the last one is logged")
     found, _ = requests(lines)
-    assert (status, code) == (found["status"], found["code"])
+    assert ("info", status, code) == (found["log_level"], found["status"], found["code"])
     assert given[1]["request-id"] == found["request_id"]
     assert path in (None, found.get("path"))
     assert "SECRET" not in str(lines)
