@@ -14,6 +14,8 @@ from psoup.engine.kernels.json_values import PADDING, Bounds, Cells
 
 _NEWLINE, _BRACE, _COMMA = b"\n{,"
 _WORD_BYTES = 8
+FEW_ROWS_MAX = 64
+"""Of a small body: more are read sooner with arrays than by Python code that looks at each cell."""
 
 
 class Form(Enum):
@@ -28,7 +30,7 @@ class FewCells(NamedTuple):
     """The cells of a small body, all in one piece of memory.
 
     Attributes:
-        rows: how many, or -1 where they are not read.
+        rows: how many, or -1 where they are not read, as where there may be more than FEW_ROWS_MAX.
         room: cells of each column, one column behind the other.
         memory: the cells' values, 8 bytes each; behind them what only the kernel needs.
         states: (columns * room,) of the cells.
@@ -130,6 +132,8 @@ class FewReader:
         """Return the cells of a body of UTF-8 whose rows are written one by one, in a form that is not COLUMNS."""
         is_lines, width = form is Form.LINES, self._width
         room = body.count(_NEWLINE) + 1 if is_lines else body.count(_BRACE)
+        if room > FEW_ROWS_MAX:
+            return FewCells(-1, room, bytearray(), bytearray())
         follows = _WORD_BYTES * room * width
         given = follows + self._given_from
         states = follows + len(self._met)

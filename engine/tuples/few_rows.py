@@ -46,8 +46,8 @@ class FewRowsReader:
             latest_us: what no row may be dated past.
 
         Returns:
-            None where the body is not read here: it has no rows, is not written plainly or not right, a text has
-            escapes, a row is dated too late, or instants look as if they were of another unit.
+            None where the body is not read here: it has no rows or many, is not written plainly or not right, a text
+            has escapes, a row is dated too late, or instants look as if they were of another unit.
 
         Cost: about 10 microseconds, and one for each text, instant and column with NULLs.
         """

@@ -13,6 +13,8 @@ from psoup.app.routes.received_rows import SMALL_BYTES_MAX, SMALL_VALUES_MAX, ch
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
+from psoup.engine.kernels.json_bodies import FEW_ROWS_MAX
+from psoup.engine.tuples.few_rows import FewRowsReader
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
 from psoup.engine.tuples.time_unit import TimeUnit
 
@@ -26,6 +28,9 @@ DATED = StreamSchema(
     ),
     "ts",
     ClockKind.HIGH_WATER,
+)
+OPTIONAL = StreamSchema(
+    "o", (ColumnSchema("a", ColumnType.STRING),), time=None, clock=ClockKind.SERVER
 )
 LATEST_US = NOW_US + DATED.future_us
 VALUES: dict[str, list[Any]] = {
@@ -106,6 +111,18 @@ def outcome(body: bytes, media_type: str) -> object:
         return check_rows(body, media_type, Declaration(StreamId(1), DATED), NOW_US, digested=False)
     except EngineError as error:
         return type(error), error.detail, error.extras
+
+
+@pytest.mark.parametrize(("media_type", "written"), [(JSON, "[%s]"), (NDJSON, "%s")])
+def test_many_rows_of_a_small_body_pass_through_arrow(media_type, written):
+    """Each of their cells would be looked at in the event loop by Python code: rows without members, most of all."""
+    reader, declared = FewRowsReader(OPTIONAL), Declaration(StreamId(1), OPTIONAL)
+    separator = "," if media_type == JSON else "\n"
+    for rows in (FEW_ROWS_MAX, FEW_ROWS_MAX + 1):
+        body = (written % separator.join(["{}"] * rows)).encode()
+        found = reader.read(body, received_rows._FORMS[media_type], latest_us=NOW_US)
+        assert (rows > FEW_ROWS_MAX) == (found is None)
+        assert rows == check_rows(body, media_type, declared, NOW_US, digested=False).rows
 
 
 def test_rows_that_are_written_plainly_pass_by_arrow(monkeypatch):
