@@ -86,7 +86,8 @@ def rows_by_place(
         canonical: the same under the aliases of `canonical`, which are taken where they are none of the author's.
 
     Raises:
-        InvalidFieldError: there is none, `row` beside `rows`, `row` of a join, or an alias that FROM does not have.
+        InvalidFieldError: there is none, `row` beside `rows`, `row` of a join, an alias that FROM does not have, or two
+            rows for one place, each by one of its names.
     """
     named = ", ".join([source.alias for source in sources])
     places = {one.alias: place for of in (canonical, sources) for place, one in enumerate(of)}
@@ -102,7 +103,16 @@ def rows_by_place(
     if strange:
         wrong = [(f"/rows/{alias}", f"expected an alias of FROM: {named}") for alias in strange]
         raise InvalidFieldError(_GIVEN, errors=wrong)
-    return {places[alias]: row for alias, row in body.rows.items()}
+    given: dict[int, Mapping[str, Any]] = {}
+    for alias, row in body.rows.items():
+        place = places[alias]
+        if place in given:
+            wrong = [
+                (f"/rows/{alias}", f"{sources[place].alias} has another row under its other name")
+            ]
+            raise InvalidFieldError(_GIVEN, errors=wrong)
+        given[place] = row
+    return given
 
 
 def _batch(call: Call, snapshot: Snapshot, place: int, row: Mapping[str, Any]) -> TupleBatch:

@@ -137,6 +137,8 @@ async def test_explanation_of_a_join_takes_rows_and_their_parts(api: Api):
         rows = {trades: row(0, sym="B", qty=2), quotes: quote}
         both = await given(api, query_id, rows=rows)
         assert both.json()["window"]["visible"], both.text
+    twice = await given(api, query_id, rows={"q": quote, "quotes": row(2, sym="C", px=9.0)})
+    assert ["/rows/quotes"] == [one["pointer"] for one in twice.json()["errors"]]
     one = await given(api, query_id, rows={"q": quote})
     assert [True] == [part["matches"] for part in one.json()["parts"]]
 
