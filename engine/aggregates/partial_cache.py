@@ -20,6 +20,8 @@ from psoup.engine.tuples.value_type import value_type
 
 UNITS_OF_NEXT: Final = SEGMENT_ROWS // CHUNK_ROWS
 """Chunks of a segment, segments of what stands for sixteen of them, and so on."""
+_SHARE_MIN: Final = 2
+"""Units of a level have at most one in so many of the groups of what they are made of."""
 
 Texts = tuple[tuple[str, ...], tuple[str, ...]]
 """Of a grouping: what tells it from others."""
@@ -82,7 +84,8 @@ class StreamPartials:
     Attributes:
         table: the groups; partials know them by their numbers there.
         chunks: of chunks.
-        levels: of segments, of sixteen segments, and so on, as long as some of them are whole.
+        levels: of segments, of sixteen segments, and so on, as long as some of them are whole, have far fewer groups
+            than what they are made of, and fit the cache.
     """
 
     table: GroupTable
@@ -157,7 +160,7 @@ class StreamPartials:
         """Return the partials of chunks, of which these are some, with those of larger units: few of them are new."""
         if table.wastes(chunks.partials.partial):
             return partials_of(table, chunks)
-        return StreamPartials(table, chunks, _levels(chunks.partials, self.levels))
+        return StreamPartials(table, chunks, _levels(table, chunks, self.levels))
 
 
 def partials_of(table: GroupTable, chunks: ChunkRun) -> StreamPartials:
@@ -165,29 +168,48 @@ def partials_of(table: GroupTable, chunks: ChunkRun) -> StreamPartials:
     if table.wastes(chunks.partials.partial):
         table, partial = table.compacted(chunks.partials.partial)
         chunks = ChunkRun(replace(chunks.partials, partial=partial), chunks.rows)
-    return StreamPartials(table, chunks, _levels(chunks.partials))
+    return StreamPartials(table, chunks, _levels(table, chunks))
 
 
-def _levels(units: PartialRun, known: Sequence[PartialRun] = ()) -> tuple[PartialRun, ...]:
-    """Return the partials of larger and larger units; `known` are those of some of them."""
+def _levels(
+    table: GroupTable, chunks: ChunkRun, known: Sequence[PartialRun] = ()
+) -> tuple[PartialRun, ...]:
+    """Return the partials of larger and larger units; `known` are those of some of them.
+
+    With chunks that fit the cache they fit it too: what does not would be made anew for each invocation.
+    """
     levels: list[PartialRun] = []
+    units = chunks.partials
+    room = PARTIALS_CACHE_BYTES_MAX - ENTRY_BYTES - table.nbytes - chunks.nbytes
     while True:
         place = len(levels)
-        level = _coarser(units, known[place] if place < len(known) else None)
-        if level.first >= level.past:
+        level = _coarser(units, known[place] if place < len(known) else None, room)
+        if level is None:
             return tuple(levels)
         levels.append(level)
+        room -= level.nbytes
         units = level
 
 
-def _coarser(units: PartialRun, known: PartialRun | None) -> PartialRun:
-    """Return the partials of sixteen units each, of which some may be known."""
-    first = -(-units.first // UNITS_OF_NEXT)
-    if known is None or not known.first <= first < known.past:
-        return units.coarser(UNITS_OF_NEXT)
-    kept = known.since(first)
-    later = units.since(kept.past * UNITS_OF_NEXT).coarser(UNITS_OF_NEXT)
-    return kept.followed(later) if later.first < later.past else kept
+def _coarser(units: PartialRun, known: PartialRun | None, room: int) -> PartialRun | None:
+    """Return the partials of sixteen units each, of which some may be known; None where they are of no use.
+
+    They are of no use where none of them is whole, where they take more than `room` bytes, and where merging them
+    saves little: units that have hardly a group in common. The last one tells of those that are not known.
+    """
+    first, past = -(-units.first // UNITS_OF_NEXT), units.past // UNITS_OF_NEXT
+    if first >= past:
+        return None
+    if known is not None and known.first <= first < known.past:
+        kept = known.since(first)
+        later = units.since(kept.past * UNITS_OF_NEXT).coarser(UNITS_OF_NEXT)
+        level = kept.followed(later) if later.first < later.past else kept
+        return level if level.nbytes <= room else None
+    begin, end = (past - 1) * UNITS_OF_NEXT, past * UNITS_OF_NEXT
+    last = units.since(begin).coarser(UNITS_OF_NEXT)
+    saves = _SHARE_MIN * last.partial.count <= units.part(begin, end).count
+    fits = (past - first) * last.nbytes <= room
+    return units.coarser(UNITS_OF_NEXT) if saves and fits else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,6 +238,24 @@ def test_partials_that_do_not_fit_the_cache_are_given_up(monkeypatch):
         assert shown(hits.whole(grouping)) == shown(found.groups)
 
 
+def test_partials_of_larger_units_are_kept_where_they_save_merging_and_fit(monkeypatch):
+    """Not of units that have no group in common; nor what would make all of them too large for the cache."""
+    monkeypatch.setattr(stream_aggregates, "CHUNK_GROUPS_MAX", CHUNK_ROWS)
+    apart, hits = ask(Hits(), grouping_of("wide"), None).partials, Hits()
+    assert apart.levels == ()
+    grouping = grouping_of("key")
+    ends = SEGMENT_ROWS + 8 * CHUNK_ROWS, 2 * ROWS
+    some, every = (ask(Hits(end_us=end), grouping, None).partials for end in ends)
+    assert [len(some.levels), len(every.levels)] == [1, 1]
+    bytes_max = every.nbytes - 1
+    monkeypatch.setattr(partial_cache, "PARTIALS_CACHE_BYTES_MAX", bytes_max)
+    for known in (None, some):
+        found = ask(hits, grouping, known)
+        assert found.partials.levels == ()
+        assert found.partials.nbytes <= bytes_max
+        assert shown(hits.whole(grouping)) == shown(found.groups)
+
+
 def test_calls_without_states_are_computed_of_the_rows():
     """A median needs every value."""
     grouping = Grouping([], [call_of(Function.MEDIAN, Type.FLOAT64)])
