@@ -8,6 +8,7 @@ from typing import Final
 from psoup.engine.aggregates.chunk_rows import ChunkRows, RowExtent
 from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import Grouping
+from psoup.engine.aggregates.ordinals import numbered
 from psoup.engine.aggregates.partial import Partial, PartialRun
 from psoup.engine.limits import (
     CHUNK_ROWS,
@@ -204,12 +205,13 @@ def _coarser(units: PartialRun, known: PartialRun | None, room: int) -> PartialR
         kept = known.since(first)
         later = units.since(kept.past * UNITS_OF_NEXT).coarser(UNITS_OF_NEXT)
         level = kept.followed(later) if later.first < later.past else kept
-        return level if level.nbytes <= room else None
-    begin, end = (past - 1) * UNITS_OF_NEXT, past * UNITS_OF_NEXT
-    last = units.since(begin).coarser(UNITS_OF_NEXT)
-    saves = _SHARE_MIN * last.partial.count <= units.part(begin, end).count
-    fits = (past - first) * last.nbytes <= room
-    return units.coarser(UNITS_OF_NEXT) if saves and fits else None
+    else:
+        last = units.part((past - 1) * UNITS_OF_NEXT, past * UNITS_OF_NEXT)
+        groups = len(numbered(last.keys[0].values)[1]) if last.keys else 1
+        if _SHARE_MIN * groups > last.count or units.nbytes * groups > room * last.count:
+            return None
+        level = units.coarser(UNITS_OF_NEXT)
+    return level if level.nbytes <= room else None
 
 
 @dataclass(frozen=True, slots=True)
