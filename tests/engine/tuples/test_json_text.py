@@ -156,7 +156,7 @@ def instants(arrays):
 
 def few_plainly(reader, body, form):
     """Read a small body by the Python function of its kernel; nothing outside of an array can be touched."""
-    columns = reader._held
+    columns: json_rows.Columns = reader._held
     text = json_bodies.text_of(body)
     room = json_bodies.room_for(text, form) - (form is Form.ARRAY)  # each row begins with a brace
     cells = json_bodies.cells_for(room * columns.width)
