@@ -25,6 +25,7 @@ from psoup.engine.log.operation import (
     Rows,
     Tick,
     Txn,
+    key_of,
 )
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId, StreamSchema
@@ -86,7 +87,8 @@ class Catalogue:
 
         Changes nothing. Raises what `Log.append` names, all but the backlog.
         """
-        known = self._requests.known(content, now_us)
+        key = key_of(content)
+        known = None if key is None else self._requests.known(key, now_us)
         if known is not None:
             return Original(known.seq, known.query_id, replayed=True)
         match content:
@@ -166,7 +168,7 @@ class Catalogue:
 
     def enter(self, seq: Seq, content: Content, now_us: int) -> None:
         """Take note of `content`, admitted just before and now operation `seq`, which arrives at `now_us`."""
-        self._requests.enter(seq, content, now_us)
+        self._enter_key(seq, content, now_us)
         match content:
             case Declare():
                 self._streams[content.schema.name] = (StreamId(seq), content.schema)
@@ -194,6 +196,11 @@ class Catalogue:
                 pass
             case _:
                 assert_never(content)
+
+    def _enter_key(self, seq: Seq, content: Content, now_us: int) -> None:
+        key = key_of(content)
+        if key is not None:
+            self._requests.enter(key, seq, content, now_us)
 
     def check(self) -> None:
         """Assert that names, queries, streams and producers fit together. O(everything)."""

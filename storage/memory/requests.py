@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from psoup.engine import limits
 from psoup.engine.limits import SECOND_US
-from psoup.engine.log.operation import Content, QueryId, Register, key_of
+from psoup.engine.log.operation import Content, QueryId, Register, RequestKey
 from psoup.engine.tuples.batch import Seq
 from psoup.storage import refusals
 
@@ -28,27 +28,21 @@ class Requests:
         self._known: dict[str, KnownRequest] = {}
         self._count = 0
 
-    def known(self, content: Content, now_us: int) -> KnownRequest | None:
-        """Return what was stored under the key of `content`; None = it has none, or one that is new at `now_us`.
+    def known(self, key: RequestKey, now_us: int) -> KnownRequest | None:
+        """Return what was stored under a key; None = it is new at `now_us`.
 
         Raises:
             RequestKeyReusedError: the key was sent with something else.
         """
-        key = key_of(content)
-        found = None if key is None else self._known.get(key.name)
-        if key is None or found is None:
-            return None
-        if now_us - found.arrival_us >= limits.REQUEST_KEY_LIFE_S * SECOND_US:
+        found = self._known.get(key.name)
+        if found is None or now_us - found.arrival_us >= limits.REQUEST_KEY_LIFE_S * SECOND_US:
             return None
         if found.digest != key.digest:
             raise refusals.request_key_reused(found.seq)
         return found
 
-    def enter(self, seq: Seq, content: Content, now_us: int) -> None:
-        """Take note of the key of `content`, if it has one, which was stored as operation `seq` at `now_us`."""
-        key = key_of(content)
-        if key is None:
-            return
+    def enter(self, key: RequestKey, seq: Seq, content: Content, now_us: int) -> None:
+        """Take note of the key of `content`, which was stored as operation `seq` at `now_us`."""
         self._known.pop(key.name, None)  # sent too long ago to count
         first = next(iter(self._known), None)
         if first is not None and self._known[first].number <= self._count - limits.REQUEST_KEYS_MAX:

@@ -1,6 +1,7 @@
 """`Idempotency-Key`: a request that is sent again counts once, and nobody ignores the header."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.anyio
 SQL = f"SELECT px FROM trades WHERE px > 1 {WINDOW}"
 
 
-def keyed(key: str | bytes) -> dict[str, str | bytes]:
+def keyed(key: str | bytes) -> dict[str, Any]:
     return {"Idempotency_Key": key}
 
 

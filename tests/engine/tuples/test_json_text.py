@@ -160,7 +160,7 @@ def few_plainly(reader, body, form):
     text = json_bodies.text_of(body)
     room = json_bodies.room_for(text, form) - (form is Form.ARRAY)  # each row begins with a brace
     cells = json_bodies.cells_for(room * columns.width)
-    rows = json_rows.few(  # type: ignore[call-arg] # bounds are four
+    rows = json_rows.few(
         form is Form.LINES, Walled(text), len(body),
         Walled(columns.names), Walled(columns.name_at), Walled(columns.kinds), Walled(columns.nullable),
         Walled(columns.follows.copy()), Walled(columns.given.copy()), columns.width, *columns.bounds,

@@ -56,8 +56,8 @@ def sets_and_members(draw, kind):
         case _:
             comparison = st.tuples(st.sampled_from(list(CompareOp)), constants)
             asked = draw(st.lists(comparison, min_size=1, max_size=3))
-            made = values_where(*asked[0]) if len(asked) == 1 else values_where_all(asked)
-            return made, {v for v in universe if all(_compare(op, v, one) for op, one in asked)}
+            meeting = values_where(*asked[0]) if len(asked) == 1 else values_where_all(asked)
+            return meeting, {v for v in universe if all(_compare(op, v, one) for op, one in asked)}
 
 
 @pytest.mark.parametrize("kind", UNIVERSES)
