@@ -204,9 +204,9 @@ class ConditionsAtOnce(Way):
 
     def answer(self, outcome: PartialRun) -> bytes:
         """Return the results of all conditions."""
-        calls = zip(self._grouping.calls, self._grouping.places, strict=True)
-        found = [outcome.partial.states[place].finished(call).column for call, place in calls]
-        return b"".join(column.values.tobytes() for column in found)
+        made = outcome.partial
+        found = self._grouping.results(made.tallies, made.states)
+        return b"".join(one.column.values.tobytes() for one in found)
 
 
 class ConditionsReduced(Way):

@@ -72,7 +72,7 @@ httpx2_transports.create_ssl_context = ssl_context
 # the torture profile draws many new ones and prints how to repeat a failure.
 settings.register_profile(
     "suite",
-    max_examples=20,  # the same at every run: what they have not found, twice as many would not
+    max_examples=30,  # the same at every run: what they have not found, twice as many would not
     deadline=None,  # two cores shared with other tests say nothing about speed
     derandomize=True,
     print_blob=True,
@@ -110,8 +110,8 @@ def is_of_xdist(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
 def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
-    """Run two processes more than there are cores: for a third of their time tests wait, for a clock or a process."""
-    return (yield) + 2
+    """Run a process more than there are cores: for a third of their time tests wait, for a clock or a process."""
+    return (yield) + 1
 
 
 @pytest.hookimpl(trylast=True)  # behind the plugin that marks the tests of Hypothesis

@@ -88,6 +88,7 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "bad-body": ProblemType(400, "The body is not what its media type says"),
     "unknown-field": ProblemType(400, "The request has a member that does not exist"),
     "framing": ProblemType(400, "The request is not well-formed HTTP", closes=True),
+    "unknown-method": ProblemType(400, "The service does not know the method", closes=True),
     "txn-headers": ProblemType(
         400, "The headers of a producer's batch are incomplete or malformed"
     ),
@@ -144,7 +145,6 @@ PROBLEM_TYPES: Mapping[str, ProblemType] = {
     "quota-exceeded": ProblemType(429, "Over a number or a size", retry_after_s=10),
     "headers-too-large": ProblemType(431, "The headers are over a limit", closes=True),
     "internal": ProblemType(500, "A bug of psoup", again=True),
-    "unknown-method": ProblemType(501, "The service does not know the method", closes=True),
     "overloaded": ProblemType(503, "All the work psoup holds is taken", retry_after_s=1),
     "not-yet-visible": ProblemType(
         503, "The position asked for is not applied yet", retry_after_s=1

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -101,7 +100,7 @@ class RequestLog:
             "key": state.get(KEY_ID),
             "trace_id": _trace_id(scope),
         }
-        is_own = is_slow or (_is_owed(status) and not is_aborted)
+        is_own = is_slow or (status >= 500 and not is_aborted)
         self._write(facts, self._address_of(scope), is_own=is_own)
 
     def refused(
@@ -127,7 +126,7 @@ class RequestLog:
             address = self._address_of(heard.scope) or address
             if heard.target:
                 facts |= {"method": heard.method.decode(), "path": shown_path(heard.target)}
-        self._write(facts, address, is_own=_is_owed(status))
+        self._write(facts, address, is_own=status >= 500)
 
     def close(self) -> None:
         """Write how many lines were left out last."""
@@ -166,11 +165,6 @@ class RequestLog:
                     lines=left_out.lines,
                     most_from=_printable(left_out.most_from.encode()),
                 )
-
-
-def _is_owed(status: int) -> bool:
-    """Return whether the service owes what it has refused: a method that there is nowhere is the client's mistake."""
-    return status >= 500 and status != HTTPStatus.NOT_IMPLEMENTED
 
 
 def shown_path(target: bytes) -> str:

@@ -26,7 +26,6 @@ from psoup.engine.errors import NotFoundError, SqlError
 from psoup.engine.log.operation import Materialize, QueryId, Register
 from psoup.engine.query.bind.author_warnings import written_warnings
 from psoup.engine.query.bind.bound_queries import BoundQueries
-from psoup.engine.query.bind.predicates import has_own_names
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.clause import BoundQuery, QueryWarning
 from psoup.engine.query.parameters import NO_PARAMETERS, RegisteredText
@@ -106,7 +105,7 @@ def prepare(
     params = body.params or NO_PARAMETERS
     bound = queries.bind(body.sql, streams, params)
     read = {one.stream: streams[one.stream] for one in bound.clause.sources}
-    is_kept = bool(params) or has_own_names(body.sql, streams, params, bound.clause)
+    is_kept = bool(params) or queries.has_own_names(body.sql, streams, params, bound)
     content = Register(
         query_id=query_id,
         sql=bound.canonical,

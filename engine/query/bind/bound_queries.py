@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.query.bind.binder import Bind, bind
-from psoup.engine.query.bind.predicates import Predicates, predicates_of
+from psoup.engine.query.bind.predicates import Predicates, has_own_names, predicates_of
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.bind.skeletons import Skeletons, SkeletonsStatistics
 from psoup.engine.query.clause import BoundQuery
@@ -38,10 +38,14 @@ BOUND_BYTES_PER_TEXT_BYTE: Final = 40
 
 
 class _Written(NamedTuple):
-    """What a text as it was written came to over some declarations: `*` over more columns is more."""
+    """What a text as it was written came to over some declarations: `*` over more columns is more.
+
+    `own_names`: it calls streams of FROM otherwise than the canonical text does.
+    """
 
     canonical: str
     declared: Declared
+    own_names: bool
 
 
 class _Kept(NamedTuple):
@@ -126,6 +130,26 @@ class BoundQueries:
             kept = self._bind_and_keep(text, streams, parameters)
         return kept.query
 
+    def has_own_names(
+        self, text: str, streams: Streams, parameters: Parameters, query: BoundQuery
+    ) -> bool:
+        """Return whether a text calls streams of FROM otherwise than the canonical text of its query does.
+
+        Args:
+            text: the query as it was written.
+            streams: the declared streams, as `bind` was given them.
+            parameters: the values given for the parameters of the text.
+            query: what `bind` returned.
+
+        Cost: O(1) while the text is kept, else that of parsing where there are several streams.
+        """
+        if len(query.clause.sources) == 1 or text == query.canonical:
+            return False
+        written = self._kept.get(self._as_written(text, streams, parameters))
+        if isinstance(written, _Written) and written.canonical == query.canonical:
+            return written.own_names
+        return has_own_names(text, streams, parameters, query.clause)
+
     def reading(self, canonical: str, declared: Declared) -> Reading:
         """Return what answering a standing query takes from its clause.
 
@@ -200,7 +224,8 @@ class BoundQueries:
             size += sum(
                 [sys.getsizeof(name) + sys.getsizeof(value) for name, _, value in written[2]]
             )
-            self._kept.put(written, _Written(canonical, declared), size=size)
+            own_names = has_own_names(text, streams, parameters, query.clause)
+            self._kept.put(written, _Written(canonical, declared, own_names), size=size)
         # Behind the text as it was written: it is what the fold and invocations will ask for.
         self._kept.put(canonical, kept, size=_size(canonical))
         return kept

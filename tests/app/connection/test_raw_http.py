@@ -76,9 +76,9 @@ def test_framing_that_is_broken_is_refused_and_closed(address, case):
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
-        ("BREW", (501, "unknown-method", True)),
-        ("get", (501, "unknown-method", True)),
-        ("GETS", (501, "unknown-method", True)),
+        ("BREW", (400, "unknown-method", True)),
+        ("get", (400, "unknown-method", True)),
+        ("GETS", (400, "unknown-method", True)),
         ("G(T", (400, "framing", True)),
         ("PROPFIND", (405, "method", False)),
         ("TRACE", (405, "method", False)),
@@ -88,7 +88,7 @@ def test_framing_that_is_broken_is_refused_and_closed(address, case):
 def test_method_that_is_unknown_is_told_from_one_that_is_not_for_the_path(
     address, method, expected
 ):
-    """501 and 405 (RFC 9110, 15.6.2 and 15.5.6); what is no method is no HTTP."""
+    """One that HTTP does not define is a client's mistake like other bad input, 400, and no failure of the service."""
     request = head(method, "/v1/queries", "Content-Length: 2") + b"{}"
     assert expected == exchange(address, request)
 

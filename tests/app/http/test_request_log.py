@@ -127,7 +127,7 @@ REFUSED = {
     "cut off": (b"GET /a?key=SECRET HTTP/1.1\r\nHost:", 400, "framing", None),
     "a chunk that is none": (CHUNKED + b"SECRET\r\n", 400, "framing", ROWS),
     "userinfo": (b"GET http://SECRET:SECRET@h/b HTTP/1.1\r\n\r\n", 400, "framing", "/b"),
-    "an unknown method": (head("BREW", "/?SECRET"), 501, "unknown-method", None),
+    "an unknown method": (head("BREW", "/?SECRET"), 400, "unknown-method", None),
     "a long URL": (head("GET", "/" + "x" * 3_000 + "?SECRET"), 414, "url-too-long", None),
     "a large head": (head("GET", "/c", "X: " + "SECRET" * 4_000), 431, "headers-too-large", "/c"),
 }

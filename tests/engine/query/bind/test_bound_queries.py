@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Self
 
 import pytest
@@ -346,6 +347,8 @@ def test_predicates_are_read_once_for_a_declaration():
     assert before + size_of(query.canonical) == cache.statistics().nbytes
     ((_, schema),) = streams
     other = ((StreamId(7), schema),)
-    assert predicates == cache.predicates(query.canonical, other)
+    (source,) = predicates.sources
+    expected = predicates._replace(sources=(replace(source, stream_id=StreamId(7)),))
+    assert expected == cache.predicates(query.canonical, other)
     assert StreamId(7) == cache.reading(query.canonical, other).clause.sources[0].stream_id
     cache.check()
