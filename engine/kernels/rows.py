@@ -6,6 +6,7 @@ Each is a plain function for Python, and instructions over eight words at a time
 # mypy: disable-error-code="misc, no-untyped-call"
 # (numba's decorators and helpers have no types)
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -100,15 +101,30 @@ def _compile_copy(words: Any, bitmaps: Any, place: Any) -> Any:
     return lambda words, bitmaps, place: _copy(words, bitmaps, place)  # type: ignore[call-arg]  # noqa: PLW0108
 
 
+def _pieces_between(
+    context: Any, builder: Any, types_of: Any, arguments: Any
+) -> Iterator[tuple[Any, Any]]:
+    """Yield where each piece of `own` lies, and which of its rows one of two bitmaps has and the other has not.
+
+    Args:
+        context: of the compiler.
+        builder: of the instructions.
+        types_of: the types of the arguments.
+        arguments: `own`, `bitmaps` and the places of two of these.
+    """
+    own = _data(context, builder, types_of[0], arguments[0])
+    rows = _data(context, builder, types_of[1], arguments[1])
+    ends = [_row(builder, rows, argument) for argument in arguments[2:]]
+    for place in _OFFSETS:
+        lower, upper = (builder.load(_at(builder, end, place), align=_ALIGN) for end in ends)
+        yield _at(builder, own, place), builder.xor(lower, upper)
+
+
 @intrinsic
 def _between(_context: Any, own: Any, bitmaps: Any, low: Any, high: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kept = _data(context, builder, signature.args[0], arguments[0])
-        rows = _data(context, builder, signature.args[1], arguments[1])
-        ends = [_row(builder, rows, argument) for argument in arguments[2:]]
-        for place in _OFFSETS:
-            lower, upper = (builder.load(_at(builder, end, place), align=_ALIGN) for end in ends)
-            builder.store(builder.xor(lower, upper), _at(builder, kept, place), align=_ALIGN)
+        for kept, inside in _pieces_between(context, builder, signature.args, arguments):
+            builder.store(inside, kept, align=_ALIGN)
         return context.get_dummy_value()
 
     return types.void(own, bitmaps, types.int64, types.int64), generate
@@ -139,14 +155,9 @@ def _add_up(_context: Any, parts: Any, bitmaps: Any, block: Any) -> Any:
 @intrinsic
 def _and_between(_context: Any, own: Any, bitmaps: Any, low: Any, high: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kept = _data(context, builder, signature.args[0], arguments[0])
-        rows = _data(context, builder, signature.args[1], arguments[1])
-        ends = [_row(builder, rows, argument) for argument in arguments[2:]]
-        for place in _OFFSETS:
-            lower, upper = (builder.load(_at(builder, end, place), align=_ALIGN) for end in ends)
-            own_words = builder.load(_at(builder, kept, place), align=_ALIGN)
-            inside = builder.and_(own_words, builder.xor(lower, upper))
-            builder.store(inside, _at(builder, kept, place), align=_ALIGN)
+        for kept, inside in _pieces_between(context, builder, signature.args, arguments):
+            words = builder.load(kept, align=_ALIGN)
+            builder.store(builder.and_(words, inside), kept, align=_ALIGN)
         return context.get_dummy_value()
 
     return types.void(own, bitmaps, types.int64, types.int64), generate
