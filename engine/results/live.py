@@ -7,14 +7,13 @@ one. Match blocks and pages of any kind are values: they are handed out as they 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
 
 from sortedcontainers import SortedDict
 
 from psoup.engine.errors import NO_STREAM, NotFoundError, gone_query
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import QueryId
-from psoup.engine.results.clause_pages import RUN_CHUNKS, RUN_SEGMENTS, ClausePages, runs_of
+from psoup.engine.results.clause_pages import RUN_CHUNKS, runs_of
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import (
     Checkpoint,
@@ -32,26 +31,22 @@ from psoup.engine.results.delta import (
     ClauseRecord,
     Delta,
     QueryRecord,
-    RunKey,
     StreamRecord,
     clause_sharers,
 )
 from psoup.engine.results.live_composites import LiveComposites
+from psoup.engine.results.live_hits import LiveHits
 from psoup.engine.results.older_pages import OlderPages, no_older_pages
 from psoup.engine.results.page import Page
 from psoup.engine.results.segment_blocks import (
     NO_BLOCKS,
     KeptRows,
-    SegmentBlocks,
     rows_by_chunk,
     rows_of_pages,
 )
 from psoup.engine.results.text_bytes import HeldBytes, text_bytes
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-
-Key = TypeVar("Key")
-Hits = TypeVar("Hits", SegmentBlocks, ClausePages)
 
 
 class LiveResults:
@@ -89,11 +84,8 @@ class LiveResults:
             self._batches: dict[StreamId, dict[Seq, BatchRecord]] = {}
             for batch in checkpoint.batches:
                 self._batches.setdefault(batch.stream_id, {})[batch.seq] = batch
-            # By segment: what is dropped together lies together.
-            self._blocks: dict[StreamId, dict[int, SegmentBlocks]] = {}
-            self._pages: dict[RunKey, ClausePages] = {}
+            self._hits = LiveHits()
             self._composites = LiveComposites(checkpoint.composites)
-            self._hit_bytes = 0
             self._text_bytes = text_bytes([*checkpoint.clauses, *checkpoint.queries])
 
     @property
@@ -104,7 +96,7 @@ class LiveResults:
     @property
     def held(self) -> HeldBytes:
         """Return the bytes held, counted as they come and go."""
-        return HeldBytes(self._hit_bytes + self._composites.nbytes, self._text_bytes)
+        return HeldBytes(self._hits.nbytes + self._composites.nbytes, self._text_bytes)
 
     def apply(self, delta: Delta) -> None:
         """Apply the delta that follows, atomically."""
@@ -158,14 +150,14 @@ class LiveResults:
             self._reads += 1
             if clause.clause_id not in self._clauses:
                 return found
-            blocks = self._blocks.get(clause.streams[0], {})
+            blocks = self._hits.blocks_of(clause.streams[0])
             older_past = self._older_chunks.get(clause.streams[0], 0)
             # A run outlives its first segments.
             held_from = self._streams[clause.streams[0]].dropped_row
             for chunk in chunks:
                 page: Page | None = None
                 if chunk * CHUNK_ROWS < clause.block_row and clause.clause_id > self._began_at:
-                    run = self._pages.get((clause.clause_id, chunk // RUN_CHUNKS))
+                    run = self._hits.pages_of(clause.clause_id, chunk // RUN_CHUNKS)
                     if run is not None and chunk * CHUNK_ROWS >= held_from:
                         page = run.page(chunk)
                 elif chunk < older_past:
@@ -195,8 +187,8 @@ class LiveResults:
             middle = min(max(first_chunk, blocks_from), past_chunk)
             held_from = self._streams[stream_id].dropped_row // CHUNK_ROWS
             runs = runs_of(segments) if young and first_chunk < middle else ()
-            own = [self._pages.get((clause.clause_id, run)) for run in runs]
-            held = self._blocks.get(stream_id, {})
+            own = [self._hits.pages_of(clause.clause_id, run) for run in runs]
+            held = self._hits.blocks_of(stream_id)
             blocks = [(number, held.get(number, NO_BLOCKS)) for number in segments]
         found: list[KeptRows] = []
         if first_chunk < middle and not young:
@@ -300,24 +292,10 @@ class LiveResults:
                 assert query.clause_id in self._clauses, "a query has its clause"
             for clause in self._clauses.values():
                 assert all(stream_id in self._streams for stream_id in clause.streams)
-            assert self._blocks.keys() <= self._streams.keys(), "a block has its stream"
-            for stream_id, segments in self._blocks.items():
-                record = self._streams[stream_id]
-                for number, held in segments.items():
-                    held.check()
-                    for chunk in held.blocks:
-                        assert number == chunk // CHUNKS
-                        assert record.dropped_row <= chunk * CHUNK_ROWS <= record.rows - CHUNK_ROWS
-            for (clause_id, run), pages in self._pages.items():
-                assert run == pages.run
-                assert pages.last_segment in self._clauses[clause_id].paged_segments
-                pages.check()
-            counted = sum(one.nbytes for held in self._blocks.values() for one in held.values())
-            counted += sum(pages.nbytes for pages in self._pages.values())
+            self._hits.check(self._streams, self._clauses)
             self._composites.check(self._clauses.values())
-            counted += self._composites.nbytes
             texts = text_bytes([*self._clauses.values(), *self._queries.values()])
-            assert HeldBytes(counted, texts) == self.held, "bytes are counted"
+            assert texts == self._text_bytes, "bytes are counted"
 
     def _standing(self, query_id: QueryId) -> QueryRecord:
         record = self._queries.get(query_id)
@@ -348,12 +326,7 @@ class LiveResults:
         self._expired.update(delta.expired)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
-        for (stream_id, chunk), block in delta.blocks.items():
-            segments = self._blocks.setdefault(stream_id, {})
-            blocks = segments.get(chunk // CHUNKS, NO_BLOCKS)
-            self._keep(segments, chunk // CHUNKS, blocks.beside(chunk, block))
-        for key, pages in delta.pages.items():
-            self._keep(self._pages, key, pages)
+        self._hits.write(delta.blocks, delta.pages)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -361,40 +334,16 @@ class LiveResults:
             if record is not None and self._names.get(record.schema.name) == stream_id:
                 del self._names[record.schema.name]
             self._batches.pop(stream_id, None)
-            segments = self._blocks.pop(stream_id, {})
-            for number in list(segments):
-                self._forget(segments, number)
+            self._hits.drop_stream(stream_id)
         for clause_id in delta.dropped_clauses:
             clause = self._clauses.pop(clause_id, None)
             self._text_bytes -= text_bytes([clause])
-            for run in () if clause is None else runs_of(clause.paged_segments):
-                self._forget(self._pages, (clause_id, run))
+            if clause is not None:
+                self._hits.drop_clause(clause)
         for query_id in delta.dropped_queries:
             self._text_bytes -= text_bytes([self._queries.pop(query_id, None)])
         for query_id in delta.forgotten:
             self._expired.pop(query_id, None)
         for stream_id, seq in delta.dropped_batches:
             self._batches.get(stream_id, {}).pop(seq, None)
-        self._drop_segments(delta)
-
-    def _drop_segments(self, delta: Delta) -> None:
-        """Hold no hits of segments that are gone; a clause's own go with the last segment of their run."""
-        for clause_id, segment in delta.dropped_pages:
-            key = clause_id, segment // RUN_SEGMENTS
-            pages = self._pages.get(key)
-            if pages is not None and pages.last_segment <= segment:
-                self._forget(self._pages, key)
-        for stream_id, segment in delta.dropped_segments:
-            self._forget(self._blocks.get(stream_id, {}), segment)
-
-    def _keep(self, held: dict[Key, Hits], key: Key, hits: Hits) -> None:
-        """Hold hits in place of what was there, and count them."""
-        self._forget(held, key)
-        self._hit_bytes += hits.nbytes
-        held[key] = hits
-
-    def _forget(self, held: dict[Key, Hits], key: Key) -> None:
-        """Hold what is there no longer, and count it no longer."""
-        gone = held.pop(key, None)
-        if gone is not None:
-            self._hit_bytes -= gone.nbytes
+        self._hits.drop_segments(delta.dropped_segments, delta.dropped_pages)
