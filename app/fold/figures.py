@@ -1,9 +1,11 @@
-"""Counters of a fold since its start, and the last readings of its engine's memory and joins."""
+"""Counters of a fold since its start, the last readings of its engine's memory and joins, and what others were told."""
 
+import contextlib
+from collections.abc import Callable
 from typing import Final
 
 from psoup.app.figures.clause_tally import ClauseTally
-from psoup.app.figures.engine import Figures
+from psoup.app.figures.engine import Figures, write_figures
 from psoup.app.figures.footprint import NOTHING, Footprint, footprint
 from psoup.app.figures.join_tally import JoinTally
 from psoup.app.fold.publishing import PublishStatistics
@@ -13,6 +15,7 @@ from psoup.engine.log.operation import Operation, Rows
 from psoup.engine.results.contract import ResultsStatistics
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.text_bytes import HeldBytes
+from psoup.engine.store.errors import TRANSIENT_ERRORS
 from psoup.engine.tuples.batch import Seq
 
 NOTHING_WRITTEN: Final = ResultsStatistics(0, 0, 0, 0)
@@ -97,3 +100,25 @@ class FoldFigures:
             raise AssertionError("counters only grow, and void operations are folded ones")
         self.joins.check()
         self.clauses.check()
+
+
+class FiguresTold:
+    """What other processes were told last: figures that are the same are not told again. Used by the fold's thread."""
+
+    def __init__(self, tell: Callable[[bytes], None]) -> None:
+        """Begin with nothing told. `tell` is the store's."""
+        self._tell = tell
+        self._last = b""
+
+    def tell(self, figures: Figures) -> None:
+        """Tell figures that are news; while the store does not answer they are told later."""
+        told = write_figures(figures)
+        if told == self._last:
+            return
+        with contextlib.suppress(*TRANSIENT_ERRORS):
+            self._tell(told)
+            self._last = told
+
+    def forget(self) -> None:
+        """Tell the next figures whatever they are: the store may have lost the last ones."""
+        self._last = b""

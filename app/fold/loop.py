@@ -3,7 +3,6 @@
 Invariant: after an IntegrityError, a bug, or word of another engine nothing more is published.
 """
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +14,8 @@ import structlog
 from psoup.app.backend.contract import Phase
 from psoup.app.backend.in_process import InProcess
 from psoup.app.backend.kernels import load_kernels
-from psoup.app.figures.engine import Figures, write_figures
+from psoup.app.figures.engine import Figures
+from psoup.app.fold.figures import FiguresTold
 from psoup.app.fold.lease import Lease, LeaseStatistics
 from psoup.app.fold.store_watch import StoreWatch
 from psoup.app.fold.turns import Fold
@@ -116,7 +116,8 @@ class FoldLoop(InProcess):
         self._fenced = threading.Event()
         self._fencing = threading.Lock()
         self._warm = self._taken = self._is_leased = False
-        self._taken_s, self._told = 0.0, b""
+        self._taken_s = 0.0
+        self._told = FiguresTold(store.tell)
         self._idle = self._disk_full = False
         self._shown = False
         """Whether it has come to where the log ended at its start, before which it shows less than was told."""
@@ -349,7 +350,7 @@ class FoldLoop(InProcess):
     def _reopen(self) -> None:
         """Have the store back, still as its one writer; it has to hold what was folded."""
         self._store.reopen()
-        self._told = b""
+        self._told.forget()
         self._fold.compare()
 
     def _catch_up(self) -> None:
@@ -392,9 +393,4 @@ class FoldLoop(InProcess):
         if not self._fold.counted.is_due(self._elapsed_s()):
             return
         self._fold.look()
-        told = write_figures(self.figures())
-        if told == self._told:
-            return
-        with contextlib.suppress(*TRANSIENT_ERRORS):  # then they are told later
-            self._store.tell(told)
-            self._told = told
+        self._told.tell(self.figures())
