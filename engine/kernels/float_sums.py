@@ -36,6 +36,8 @@ _FRACTION_BITS: Final = 52
 _NO_SIGN: Final = 0x7FFF_FFFF_FFFF_FFFF
 _FOLDED_UNIT_MIN: Final = -1_022
 """Rests of folds are no subnormal numbers, which a process may be set to take for zero."""
+_BIT_BY_BIT: Final = -1
+"""In place of how many folds there are: values are put into digits one by one."""
 
 
 class Exponents(NamedTuple):
@@ -53,7 +55,7 @@ def exponents(values: Floats) -> Exponents:
 
 @compiled
 def _exponents(bits: Integers) -> tuple[int, int]:
-    """Return the same of values given by their bits.
+    """Return unit and top of values, given by their (n,) bits: equal where all are zero alone.
 
     A magnitude is the bits without the sign, in the order of the values. Without a branch: less one, zero is the
     largest of all.
@@ -74,23 +76,43 @@ def _bits_of(value: Any) -> Any:
 
 
 @inlined
-def _shifter(fold: Any) -> Any:
-    """Return what rounds a value that is added to it to a multiple of 2^fold."""
-    return math.ldexp(1.5, int(_FRACTION_BITS + fold))
+def _shifters(folds: Any) -> Any:
+    """Return for three folds what rounds a value that is added to it to a multiple of 2^fold."""
+    one, two, three = folds
+    return (
+        math.ldexp(1.5, int(_FRACTION_BITS + one)),
+        math.ldexp(1.5, int(_FRACTION_BITS + two)),
+        math.ldexp(1.5, int(_FRACTION_BITS + three)),
+    )
 
 
 @inlined
-def _folds(unit: Any, top: Any, room: Any) -> Any:
-    """Return the exponents of three folds, the highest first, for values between two; and whether they are enough.
+def _choose_folds(bits: Any, room: Any, unit: Any, width: Any) -> Any:
+    """Return how values are added to numbers.
 
-    A fold that has nothing to hold is that before it once more. 1.5 * 2^(52 + k) and a value of up to 2^(50 + k) have
-    a sum between 2^(52 + k) and 2^(53 + k): no fold has more than 50 bits.
+    Args:
+        bits: (n,) of the values.
+        room: bits of a fold, 50 at most: 1.5 * 2^(52 + k) and a value of up to 2^(50 + k) have a sum between
+            2^(52 + k) and 2^(53 + k).
+        unit: the exponent of the first digit of a number.
+        width: digits of a number.
+
+    Returns:
+        Whether the digits reach as low and as high as the values do; how many folds hold the values, 0 where all are
+        zero, or _BIT_BY_BIT; and the exponents of three folds, the highest first. One that has nothing to hold is that
+        before it once more.
     """
-    one = max(top - room, unit)
-    two = max(one - room, unit)
-    three = max(two - room, unit)
-    usable = unit >= _FOLDED_UNIT_MIN and one + _FRACTION_BITS < _BIAS
-    return one, two, three, usable and three == unit
+    lowest, top = _exponents(bits)
+    one = max(top - room, lowest)
+    two = max(one - room, lowest)
+    three = max(two - room, lowest)
+    folds = one, two, three
+    if lowest == top:
+        return True, 0, folds
+    fits = lowest >= unit and (top - ROOM_BITS - unit) >> 5 <= width - 3
+    if three > lowest or lowest < _FOLDED_UNIT_MIN or one + _FRACTION_BITS >= _BIAS:
+        return fits, _BIT_BY_BIT, folds
+    return fits, 2 if two == three else 3, folds
 
 
 @compiled
@@ -116,29 +138,26 @@ def add_floats_of_runs(
     for group in range(len(edges) - 1):
         for begin in range(edges[group], edges[group + 1], _ROWS_OF_RUN):
             end = min(begin + _ROWS_OF_RUN, edges[group + 1])
-            lowest, top = _exponents(bits[begin:end])
-            if lowest == top:  # zeros alone
-                continue
-            if not _fits(lowest, top, unit, past - first):
+            fits, count, folds = _choose_folds(bits[begin:end], _RUN_ROOM_BITS, unit, past - first)
+            if not fits:
                 return False
-            one, two, three, usable = _folds(lowest, top, _RUN_ROOM_BITS)
-            if not usable:
+            if count == _BIT_BY_BIT:
                 for row in range(begin, end):
                     _put_float(digits, group, bits[row], unit, first)
-                continue
-            add, then, last = _shifter(one), _shifter(two), _shifter(three)
-            sums = _add_run(values[begin:end], add, then, last, 2 if two == three else 3)
-            for fold, part in zip((one, two, three), sums):  # noqa: B905 (numba has no `strict`)
-                bit = fold - unit + (first << 5)
-                put(digits, group, bit, part & 0xFFFF_FFFF, part >> 32, 1)
+            elif count:
+                sums = _add_run(values[begin:end], _shifters(folds), count)
+                for fold, part in zip(folds, sums):  # noqa: B905 (numba has no `strict`)
+                    bit = fold - unit + (first << 5)
+                    put(digits, group, bit, part & 0xFFFF_FFFF, part >> 32, 1)
     return True
 
 
 @compiled
 def _add_run(
-    values: Floats, one: float, two: float, three: float, count: int
+    values: Floats, shifters: tuple[float, float, float], count: int
 ) -> tuple[int, int, int]:
     """Return the sums of the folds of (n,) values, in units of each: `count` of them, two at least."""
+    one, two, three = shifters
     bits_one, bits_two, bits_three = _bits_of(one), _bits_of(two), _bits_of(three)
     first = second = third = 0
     if count > 2:
@@ -161,29 +180,37 @@ def _add_run(
 def add_floats(
     values: Floats, labels: Integers, unit: int, digits: Integers, first: int, past: int
 ) -> bool:
-    """Do as `add_floats_of_runs` where (n,) `labels` say the group of each value. Cost: 1.5 to 3 ns a value."""
+    """Add (n,) float64 values to the numbers of their groups.
+
+    Args:
+        values: (n,) finite.
+        labels: (n,) the group of each.
+        unit: the exponent of the first digit of a number.
+        digits: (g, w) added to, not carried.
+        first: which of them is the first digit of a number.
+        past: the one behind its last digit.
+
+    Returns:
+        Whether the digits reach as low and as high as the values do; where they do not, digits hold anything.
+
+    Cost: 1.5 to 3 ns a value.
+    """
     bits, sums = values.view(np.int64), np.zeros((len(digits), 3), dtype=np.int64)
     for begin in range(0, len(values), _ROWS_OF_GROUPS):
         end = min(begin + _ROWS_OF_GROUPS, len(values))
-        lowest, top = _exponents(bits[begin:end])
-        if lowest == top:  # zeros alone
-            continue
-        if not _fits(lowest, top, unit, past - first):
+        fits, count, folds = _choose_folds(bits[begin:end], ROOM_BITS, unit, past - first)
+        if not fits:
             return False
-        one, two, three, usable = _folds(lowest, top, ROOM_BITS)
-        if not usable:
-            for row in range(begin, end):
-                _put_float(digits, labels[row], bits[row], unit, first)
-            continue
-        add, then, last = _shifter(one), _shifter(two), _shifter(three)
-        folds = 2 if two == three else 3
-        _add_groups(values[begin:end], labels[begin:end], add, then, last, folds, sums)
-        bits_of_folds = np.array([one, two, three]) - unit + (first << 5)
-        for group in range(len(digits)):
-            for place in range(folds):
-                part = sums[group, place]
-                put(digits, group, bits_of_folds[place], part & 0xFFFF_FFFF, part >> 32, 1)
-                sums[group, place] = 0
+        if count == _BIT_BY_BIT:
+            _put_floats(bits[begin:end], labels[begin:end], unit, digits, first)
+        elif count:
+            _add_groups(values[begin:end], labels[begin:end], _shifters(folds), count, sums)
+            at = np.array(folds) - unit + (first << 5)
+            for group in range(len(digits)):
+                for place in range(count):
+                    part = sums[group, place]
+                    put(digits, group, at[place], part & 0xFFFF_FFFF, part >> 32, 1)
+                    sums[group, place] = 0
     return True
 
 
@@ -191,13 +218,12 @@ def add_floats(
 def _add_groups(
     values: Floats,
     labels: Integers,
-    one: float,
-    two: float,
-    three: float,
+    shifters: tuple[float, float, float],
     count: int,
     sums: Integers,
 ) -> None:
     """Add the folds of (n,) values, `count` of them, to the (g, 3) sums of their groups."""
+    one, two, three = shifters
     bits_one, bits_two, bits_three = _bits_of(one), _bits_of(two), _bits_of(three)
     for row in range(len(values)):
         group, value = labels[row], values[row]
@@ -210,10 +236,11 @@ def _add_groups(
             sums[group, 2] += _bits_of(rest - (next_rounded - two) + three) - bits_three
 
 
-@inlined
-def _fits(lowest: Any, top: Any, unit: Any, width: Any) -> Any:
-    """Return whether values between two exponents can be added to so many digits from a unit on."""
-    return lowest >= unit and (top - ROOM_BITS - unit) >> 5 <= width - 3
+@compiled
+def _put_floats(bits: Integers, labels: Integers, unit: int, digits: Integers, first: int) -> None:
+    """Add values, given by their (n,) bits, to the numbers of their groups bit by bit."""
+    for row in range(len(bits)):
+        _put_float(digits, labels[row], bits[row], unit, first)
 
 
 @inlined
