@@ -1,7 +1,7 @@
 """Exact sums of the values of g groups, and of their squares."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,18 @@ _ABOVE: Final = 3
 """Digits that a value of 64 bits takes from the one that its lowest bit lies in."""
 _PRECISION: Final = 53
 _UNDIVIDED: Final = np.empty(0, dtype=np.int64)
+
+
+class SumFormat(NamedTuple):
+    """Which digits an exact sum has.
+
+    Attributes:
+        unit: the exponent of digit 0.
+        width: how many digits there are.
+    """
+
+    unit: int
+    width: int
 
 
 @value_type
@@ -77,7 +89,7 @@ class ExactSums:
 
 def sums_of(values: NDArray[Any], members: Members) -> ExactSums:
     """Return the sum of each group's values, (m,) int64 or finite float64. Cost: that of `add_values`."""
-    unit, width = place_of(values)
+    unit, width = format_of(values)
     digits = np.zeros((members.count, width), dtype=np.int64)
     fits = add_values(values, members, unit, digits, slice(0, width))
     assert fits, "the digits are made for the values"
@@ -85,12 +97,12 @@ def sums_of(values: NDArray[Any], members: Members) -> ExactSums:
     return ExactSums(unit, digits)
 
 
-def place_of(values: NDArray[Any]) -> tuple[int, int]:
-    """Return a unit for the sum of values, and how many digits it takes."""
+def format_of(values: NDArray[Any]) -> SumFormat:
+    """Return the format of a sum of (m,) int64 or finite float64 values. Cost: that of `exponents` for float64."""
     if values.dtype != np.float64:
-        return 0, 1 + _ABOVE
+        return SumFormat(0, 1 + _ABOVE)
     span = exponents(values)
-    return _place(span.unit, max(span.unit, span.top - ROOM_BITS))
+    return _format(span.unit, max(span.unit, span.top - ROOM_BITS))
 
 
 def add_values(
@@ -201,14 +213,14 @@ def merged(sums: Sequence[ExactSums], labels: Sequence[Integers], count: int) ->
 
 def _room(lowest: int, highest: int, count: int) -> tuple[int, Integers]:
     """Return a unit of at most 2^lowest, and digits for values of 64 bits whose lowest bit is up to 2^highest."""
-    unit, width = _place(lowest, highest)
+    unit, width = _format(lowest, highest)
     return unit, np.zeros((count, width), dtype=np.int64)
 
 
-def _place(lowest: int, highest: int) -> tuple[int, int]:
-    """Return the same unit, and how many digits these are."""
+def _format(lowest: int, highest: int) -> SumFormat:
+    """Return the format for multiples of 2^lowest: values of 64 bits, whose lowest bit is up to 2^highest."""
     unit = lowest // DIGIT_BITS * DIGIT_BITS
-    return unit, (highest - unit) // DIGIT_BITS + _ABOVE
+    return SumFormat(unit, (highest - unit) // DIGIT_BITS + _ABOVE)
 
 
 def _room_for(values: NDArray[Any], over: int, count: int) -> tuple[int, Integers]:

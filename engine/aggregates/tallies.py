@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.exact_sums import ExactSums, add_values, place_of
+from psoup.engine.aggregates.exact_sums import ExactSums, SumFormat, add_values, format_of
 from psoup.engine.aggregates.extremes import LARGEST, LARGEST_WORD, LEAST, keep_least
 from psoup.engine.aggregates.groups import Members
 from psoup.engine.aggregates.moments import COUNTED, SUMMED, Moments
@@ -59,15 +59,17 @@ def kind_of(call: AggregateCall) -> Kind | None:
     return Kind.COUNT if function in COUNTED else Kind.SUM
 
 
-Places = tuple[tuple[int, int], ...]
-"""For each aggregate the unit of its sum, and how many digits it has; no digits where it is no sum."""
+Formats = tuple[SumFormat, ...]
+"""Of the sum of each aggregate; NO_SUM where it has none."""
+NO_SUM: Final = SumFormat(0, 0)
 
 
 class Layout:
-    """Where in a row the words of aggregates lie. A value: there is one for equal kinds and places (`layout_of`).
+    """Where in a row the words of aggregates lie. A value: there is one for equal kinds and formats (`layout_of`).
 
     Attributes:
-        kinds, places: of each aggregate.
+        kinds: of each aggregate what is tallied.
+        formats: of each the format of its sum.
         counts: for each the place of its count; the digits of a sum follow it.
         extremes: for each the place of its extreme, behind all that is added up.
         added: words that are added up when rows are merged; of the others the least is kept.
@@ -75,20 +77,20 @@ class Layout:
         nothing: (w,) a row of no values.
     """
 
-    __slots__ = ("added", "counts", "extremes", "kinds", "nothing", "numbers", "places")
+    __slots__ = ("added", "counts", "extremes", "formats", "kinds", "nothing", "numbers")
 
-    def __init__(self, kinds: tuple[Kind, ...], places: Places) -> None:
+    def __init__(self, kinds: tuple[Kind, ...], formats: Formats) -> None:
         """Put the words of the aggregates one behind the other, extremes behind all others."""
         self.kinds = kinds
-        self.places = places
-        ends = np.cumsum([0, *(1 + width for _, width in places)]).tolist()
+        self.formats = formats
+        ends = np.cumsum([0, *(1 + width for _, width in formats)]).tolist()
         self.counts: tuple[int, ...] = tuple(ends[:-1])
         self.added: int = ends[-1]
         some = [kind in (Kind.LEAST, Kind.LARGEST) for kind in kinds]
         self.extremes = tuple([self.added + sum(some[:place]) for place in range(len(kinds))])
         sums = [
             (first + 1, first + 1 + width)
-            for first, (_, width) in zip(self.counts, places, strict=True)
+            for first, (_, width) in zip(self.counts, formats, strict=True)
             if width
         ]
         self.numbers = np.array(sums, dtype=np.int64).reshape(-1, 2)
@@ -97,7 +99,7 @@ class Layout:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy of it is written."""
-        return layout_of, (self.kinds, self.places)
+        return layout_of, (self.kinds, self.formats)
 
     def rows(self, count: int) -> Integers:
         """Return (count, w) rows of no values."""
@@ -108,13 +110,13 @@ class Layout:
     def digits(self, place: int) -> slice:
         """Return where the digits of an aggregate's sum lie."""
         first = self.counts[place] + 1
-        return slice(first, first + self.places[place][1])
+        return slice(first, first + self.formats[place].width)
 
 
 @functools.lru_cache(maxsize=_LAYOUTS_MAX)
-def layout_of(kinds: tuple[Kind, ...], places: Places) -> Layout:
-    """Return the layout of so many aggregates."""
-    return Layout(kinds, places)
+def layout_of(kinds: tuple[Kind, ...], formats: Formats) -> Layout:
+    """Return the layout of aggregates of these kinds, with sums of these formats."""
+    return Layout(kinds, formats)
 
 
 @value_type
@@ -151,7 +153,7 @@ class Tallies:
         of = call.arguments[0].type
         if kind is Kind.SUM:
             digits = np.ascontiguousarray(rows[:, layout.digits(place)])
-            sums = ExactSums(layout.places[place][0], digits)
+            sums = ExactSums(layout.formats[place].unit, digits)
             return Moments(counts, sums, None, of is not ColumnType.FLOAT64).finished(call)
         keys, held = rows[:, layout.extremes[place]], counts > 0
         if kind is Kind.LARGEST:
@@ -178,7 +180,7 @@ def tallies_of(
     Cost: that of `add_values`, or of `keep_least`, for each.
     """
     values = [None if column is None else numbers_of(column) for column, _ in read]
-    layout = like or layout_of(kinds, _places(kinds, values))
+    layout = like or layout_of(kinds, _formats(kinds, values))
     rows = layout.rows(count)
     for place, (kind, own, (_, members)) in enumerate(zip(kinds, values, read, strict=True)):
         rows[:, layout.counts[place]] = members.counts
@@ -186,8 +188,8 @@ def tallies_of(
             continue
         if kind is not Kind.SUM:
             keep_least(own, members, rows, layout.extremes[place], least=kind is Kind.LEAST)
-        elif not add_values(own, members, layout.places[place][0], rows, layout.digits(place)):
-            wider = _union((layout.places, _places(kinds, values)))
+        elif not add_values(own, members, layout.formats[place].unit, rows, layout.digits(place)):
+            wider = _union((layout.formats, _formats(kinds, values)))
             return tallies_of(kinds, read, count, layout_of(kinds, wider))
     carry_all(rows, layout.numbers)
     return Tallies(layout, rows)
@@ -209,23 +211,23 @@ def merged(tallies: Sequence[Tallies], labels: Sequence[Integers], count: int) -
     return Tallies(layout, found)
 
 
-def _places(kinds: tuple[Kind, ...], values: Sequence[NDArray[Any] | None]) -> Places:
-    """Return places for the sums of values."""
+def _formats(kinds: tuple[Kind, ...], values: Sequence[NDArray[Any] | None]) -> Formats:
+    """Return the formats of the sums of values."""
     return tuple(
         [
-            place_of(own) if kind is Kind.SUM and own is not None else (0, 0)
+            format_of(own) if kind is Kind.SUM and own is not None else NO_SUM
             for kind, own in zip(kinds, values, strict=True)
         ]
     )
 
 
-def _union(places: Sequence[Places]) -> Places:
-    """Return places that hold the sums of all."""
+def _union(formats: Sequence[Formats]) -> Formats:
+    """Return formats that hold the sums of all."""
     found = []
-    for every in zip(*places, strict=True):
+    for every in zip(*formats, strict=True):
         unit = min(unit for unit, _ in every)
         width = max(width + (own - unit) // DIGIT_BITS for own, width in every)
-        found.append((unit, width))
+        found.append(SumFormat(unit, width))
     return tuple(found)
 
 
@@ -234,7 +236,7 @@ def _common(tallies: Sequence[Tallies]) -> Layout:
     layout = tallies[0].layout
     if all(one.layout is layout for one in tallies):
         return layout
-    return layout_of(layout.kinds, _union([one.layout.places for one in tallies]))
+    return layout_of(layout.kinds, _union([one.layout.formats for one in tallies]))
 
 
 def _in_layout(tallies: Tallies, layout: Layout) -> Integers:
@@ -243,10 +245,10 @@ def _in_layout(tallies: Tallies, layout: Layout) -> Integers:
     if own is layout:
         return rows
     found = layout.rows(len(rows))
-    for place, (unit, width) in enumerate(own.places):
+    for place, (unit, width) in enumerate(own.formats):
         found[:, layout.counts[place]] = rows[:, own.counts[place]]
         if width:
-            first = layout.digits(place).start + (unit - layout.places[place][0]) // DIGIT_BITS
+            first = layout.digits(place).start + (unit - layout.formats[place].unit) // DIGIT_BITS
             found[:, first : first + width] = rows[:, own.digits(place)]
     found[:, layout.added :] = rows[:, own.added :]
     carry_all(found, layout.numbers)  # a digit that was a last one, with the sign, is none any more

@@ -196,7 +196,7 @@ def test_partials_of_sums_that_lie_far_apart_are_merged_in_digits_for_both():
     for some in values[1:]:
         like = parts[-1].tallies.layout
         parts.append(partial_of(grouping, rows_with(some), like=like))
-        assert parts[-1].tallies.layout.places[0][1] >= like.places[0][1]
+        assert parts[-1].tallies.layout.formats[0].width >= like.formats[0].width
     every = rows_with([value for some in values for value in some])
     expected = shown(grouping.aggregated(every))
     assert expected == shown(finished(grouping, merged(parts)))
