@@ -53,7 +53,7 @@ class Locator:
         self._numbers = np.zeros(CHUNK_ROWS + 1, dtype=np.int32)
         self._found = np.empty(CHUNK_ROWS, dtype=np.int32)
         self._either = np.empty((2, CHUNK_ROWS), dtype=np.int32)
-        self._digits = np.empty(1 << pivot.DIGIT_BITS, dtype=np.int32)
+        self._digits = np.empty(1 << order.RADIX_BITS, dtype=np.int32)
         self._cells = np.empty(COUNTED_SPAN_MAX + 3, dtype=np.int32)
         self._counts = np.empty(COUNTED_SPAN_MAX + 2, dtype=np.int32)
         self._parts = np.zeros((COUNTED_SPAN_MAX + 3, BLOCK_WORDS), dtype=LITTLE)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psoup.engine.clauses.table import GONE
 from psoup.engine.kernels import pivot
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
-from psoup.engine.kernels.order import Integers
+from psoup.engine.kernels.order import RADIX_BITS, Integers
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.factor import AttributeFactor
 from psoup.engine.query.values.factor_table import closed_intervals, keys_of
@@ -163,7 +163,7 @@ class PivotTable:
         edges = self._clauses.edges
         found = self._find(chunk.column(self.attribute))
         either = np.empty((2, CHUNK_ROWS), dtype=np.int32)
-        digits = np.empty(1 << pivot.DIGIT_BITS, dtype=np.int32)
+        digits = np.empty(1 << RADIX_BITS, dtype=np.int32)
         ordered, some = pivot.by_place(found, len(edges) - 1, either, digits)
         rows = either[ordered, :some]
         asked = np.empty((3, self._room), dtype=np.int32)

@@ -22,9 +22,9 @@ from psoup.engine.kernels.grouping import rows_by_group
 Integers = NDArray[np.int64]
 
 _INT64_BITS: Final = 63
-SORTED_BITS: Final = 11
-DIGIT_MASK: Final = 2**SORTED_BITS - 1
+RADIX_BITS: Final = 11
 """Keys are put in order by so many bits at a time: their counters stay in the first level of the cache."""
+RADIX_MASK: Final = 2**RADIX_BITS - 1
 _SIGN: Final = np.int64(2**63 - 1)
 
 
@@ -41,9 +41,9 @@ _COUNTED_KEYS_MAX: Final = 2
 def sorted_places(keys: Integers) -> NDArray[np.int64]:
     """Return the places of (n,) keys in ascending order, equal ones as they came.
 
-    Keys that span little are counted. Else key and place are one number where both fit, and are put in order by digits.
+    Keys that span little are counted. Else key and place are one number where both fit, and are sorted by radix.
 
-    Cost: O(n) for each SORTED_BITS bits of the span, 3 ns a key.
+    Cost: O(n) for each RADIX_BITS bits of the span, 3 ns a key.
     """
     count = len(keys)
     if not count:
@@ -75,24 +75,24 @@ def _sort_by_digits(keys: Integers, bits: int, past: int, either: Integers) -> i
     Returns:
         Which of the two has them in order.
     """
-    counts = np.empty(1 << SORTED_BITS, dtype=np.int64)
+    counts = np.empty(1 << RADIX_BITS, dtype=np.int64)
     for place in range(len(keys)):
         either[0, place] = keys[place] << bits | place
     ordered = 0
     while bits < past:
         counts[:] = 0
         for i in range(len(keys)):
-            counts[(either[ordered, i] >> bits) & DIGIT_MASK] += 1
+            counts[(either[ordered, i] >> bits) & RADIX_MASK] += 1
         begin = 0
         for digit in range(len(counts)):
             begin, counts[digit] = begin + counts[digit], begin
         for i in range(len(keys)):
             number = either[ordered, i]
-            digit = (number >> bits) & DIGIT_MASK
+            digit = (number >> bits) & RADIX_MASK
             either[1 - ordered, counts[digit]] = number
             counts[digit] += 1
         ordered = 1 - ordered
-        bits += SORTED_BITS
+        bits += RADIX_BITS
     return ordered
 
 

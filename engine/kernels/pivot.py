@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.compiled import prefetch, uncounted
 from psoup.engine.kernels.hits import Written, has_room, write_listed
-from psoup.engine.kernels.order import Integers
+from psoup.engine.kernels.order import RADIX_BITS, RADIX_MASK, Integers
 
 NOWHERE: Final = -1
 _SPREADS: Final = tuple(
@@ -23,9 +23,6 @@ of those at the stride of a Fibonacci number. Then one of the others, which have
 _STEPS: Final = 4
 """So many places a value are passed before the next is taken; half a place is what to expect."""
 _BITS: Final = 0xFFFF_FFFF_FFFF_FFFF
-DIGIT_BITS: Final = 11
-DIGIT_MASK: Final = 2**DIGIT_BITS - 1
-"""Rows are put in order by so many bits at a time: their counters stay in the first level of the cache."""
 ROW_MASK: Final = 4_095
 FIND_AHEAD: Final = 32
 MATCH_AHEAD: Final = 24
@@ -165,12 +162,12 @@ def by_place(
         found: (4096,) by row, where its value is.
         past: all places lie below it.
         rows: (2, 4096) written.
-        counts: (2^DIGIT_BITS,) written.
+        counts: (2^RADIX_BITS,) written.
 
     Returns:
         Which of the two `rows` are so ordered, and how many of them there are.
 
-    Cost: O(4096) for each DIGIT_BITS bits of `past`: digit by digit, the lowest first.
+    Cost: O(4096) for each RADIX_BITS bits of `past`: digit by digit, the lowest first.
     """
     count = 0
     for row in range(len(found)):
@@ -180,17 +177,17 @@ def by_place(
     while past >> shift:
         counts[:] = 0
         for i in range(count):
-            counts[(found[rows[ordered, i]] >> shift) & DIGIT_MASK] += 1
+            counts[(found[rows[ordered, i]] >> shift) & RADIX_MASK] += 1
         begin = 0
         for digit in range(len(counts)):
             begin, counts[digit] = begin + counts[digit], begin
         for i in range(count):
             row = rows[ordered, i]
-            digit = (found[row] >> shift) & DIGIT_MASK
+            digit = (found[row] >> shift) & RADIX_MASK
             rows[1 - ordered, counts[digit]] = row
             counts[digit] += 1
         ordered = 1 - ordered
-        shift += DIGIT_BITS
+        shift += RADIX_BITS
     return ordered, count
 
 

@@ -253,7 +253,7 @@ def _find_by_value(bitmaps: Words, written: Written) -> None:
     unsettled = np.zeros((2, _ROWS), dtype=np.int32)
     pivot.find(values, bitmaps[0], pivot.table_of(values[:1]), found, unsettled)
     edges = np.arange(2, dtype=np.int32)
-    digits = np.zeros(1 << pivot.DIGIT_BITS, dtype=np.int32)
+    digits = np.zeros(1 << order.RADIX_BITS, dtype=np.int32)
     _, some = pivot.by_place(found, 1, unsettled, digits)
     rows = unsettled[0, :some]
     count = pivot.candidates(rows, found, edges, names, firsts, pasts)

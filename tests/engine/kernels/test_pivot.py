@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from psoup.engine.kernels import hits, pivot
 from psoup.engine.kernels.bits import CHUNK_WORDS
+from psoup.engine.kernels.order import RADIX_BITS
 from tests.engine.kernels import twins
 from tests.engine.kernels.written_hits import kept, plain_written, written
 
@@ -91,7 +92,7 @@ def test_hashed_compiled_differential_agrees_with_the_plain_one(shift):
 def rows_by_place(found, past):
     """Return the rows that `by_place` puts in order."""
     either = np.empty((2, CHUNK), dtype=np.int32)
-    digits = np.empty(1 << pivot.DIGIT_BITS, dtype=np.int32)
+    digits = np.empty(1 << RADIX_BITS, dtype=np.int32)
     ordered, count = pivot.by_place(found, past, either, digits)
     return either[ordered, :count]
 
