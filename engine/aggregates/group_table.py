@@ -42,15 +42,14 @@ class GroupTable:
         count: how many groups there are.
     """
 
-    __slots__ = ("_is_ordered", "_numbers", "_of_codes", "_order", "count", "keys", "nbytes")
+    __slots__ = ("_numbers", "_of_codes", "_order", "_order_is_known", "count", "keys", "nbytes")
 
     def __init__(self, keys: Sequence[Column], count: int) -> None:
         """Take the keys of groups, which are distinct."""
         self.keys = tuple(keys)
         self.count = count
         self._order: Integers | None = None
-        self._is_ordered = False
-        """Whether `_order` has been found."""
+        self._order_is_known = False
         self._numbers: dict[object, int] | None = None
         self._of_codes: tuple[tuple[Sequence[str], Integers], ...] = ()
         self.nbytes = sum(map(column_bytes, self.keys))
@@ -241,8 +240,8 @@ class GroupTable:
     @property
     def _in_order(self) -> Integers | None:
         """Return the numbers of the groups in order of the keys; None = they ascend."""
-        if not self._is_ordered:
+        if not self._order_is_known:
             order = np.argsort(self._ranks)
             self._order = None if ascends(order) else order
-            self._is_ordered = True
+            self._order_is_known = True
         return self._order

@@ -209,8 +209,8 @@ def merged_states(
             for k, state in enumerate(partials[0].states)
         ]
     )
-    together = tallies.merged([one.tallies for one in partials], labels, count)
-    return Partial(count, keys, together, states)
+    tallied = tallies.merged([one.tallies for one in partials], labels, count)
+    return Partial(count, keys, tallied, states)
 
 
 def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:

@@ -19,10 +19,10 @@ from psoup.engine.limits import (
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
 from psoup.engine.tuples.value_type import value_type
 
-UNITS_OF_NEXT: Final = SEGMENT_ROWS // CHUNK_ROWS
-"""Chunks of a segment, segments of what stands for sixteen of them, and so on."""
+LEVEL_FANOUT: Final = SEGMENT_ROWS // CHUNK_ROWS
+"""Units of a level that make one of the next: as many as a segment has chunks."""
 _SHARE_MIN: Final = 2
-"""Units of a level have at most one in so many of the groups of what they are made of."""
+"""A level is kept where merging leaves one group at most of so many."""
 
 Texts = tuple[tuple[str, ...], tuple[str, ...]]
 """Of a grouping: what tells it from others."""
@@ -124,14 +124,14 @@ class StreamPartials:
         """
         parts, units = list[Partial](), self.chunks.partials
         for level in self.levels:
-            begin = max(-(-first // UNITS_OF_NEXT), level.first)
-            end = min(past // UNITS_OF_NEXT, level.past)
+            begin = max(-(-first // LEVEL_FANOUT), level.first)
+            end = min(past // LEVEL_FANOUT, level.past)
             if begin >= end:
                 break
-            if first < begin * UNITS_OF_NEXT:
-                parts.append(units.part(first, begin * UNITS_OF_NEXT))
-            if end * UNITS_OF_NEXT < past:
-                parts.append(units.part(end * UNITS_OF_NEXT, past))
+            if first < begin * LEVEL_FANOUT:
+                parts.append(units.part(first, begin * LEVEL_FANOUT))
+            if end * LEVEL_FANOUT < past:
+                parts.append(units.part(end * LEVEL_FANOUT, past))
             first, past, units = begin, end, level
         return [*parts, units.part(first, past)]
 
@@ -198,19 +198,19 @@ def _coarser(units: PartialRun, known: PartialRun | None, room: int) -> PartialR
     They are of no use where none of them is whole, where they take more than `room` bytes, and where merging them
     saves little: units that have hardly a group in common. The last one tells of those that are not known.
     """
-    first, past = -(-units.first // UNITS_OF_NEXT), units.past // UNITS_OF_NEXT
+    first, past = -(-units.first // LEVEL_FANOUT), units.past // LEVEL_FANOUT
     if first >= past:
         return None
     if known is not None and known.first <= first < known.past:
         kept = known.since(first)
-        later = units.since(kept.past * UNITS_OF_NEXT).coarser(UNITS_OF_NEXT)
+        later = units.since(kept.past * LEVEL_FANOUT).coarser(LEVEL_FANOUT)
         level = kept.followed(later) if later.first < later.past else kept
     else:
-        last = units.part((past - 1) * UNITS_OF_NEXT, past * UNITS_OF_NEXT)
+        last = units.part((past - 1) * LEVEL_FANOUT, past * LEVEL_FANOUT)
         groups = len(numbered(last.keys[0].values)[1]) if last.keys else 1
         if _SHARE_MIN * groups > last.count or units.nbytes * groups > room * last.count:
             return None
-        level = units.coarser(UNITS_OF_NEXT)
+        level = units.coarser(LEVEL_FANOUT)
     return level if level.nbytes <= room else None
 
 
@@ -324,7 +324,7 @@ class PartialCache:
             assert one.chunks.rows.first == one.first, "from the first one on"
             units = one.chunks.partials
             for level in one.levels:
-                made = units.coarser(UNITS_OF_NEXT)
+                made = units.coarser(LEVEL_FANOUT)
                 assert (made.first, made.past) == (level.first, level.past)
                 assert (made.edges == level.edges).all(), "larger units have the groups of smaller"
                 units = level

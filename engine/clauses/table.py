@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from psoup.engine.kernels.match import Clauses
 from psoup.engine.kernels.order import Integers
 from psoup.engine.query.values.factor_table import Factors, joined
+from psoup.engine.query.values.value_set import INT64_MAX
 from psoup.engine.tuples.chunk import ChunkColumn
 from psoup.engine.tuples.lineage import Slot
 
-_KEY_MAX: Final = np.iinfo(np.int64).max
 GONE: Final = -1
 """The slot of a clause that was forgotten."""
 
@@ -65,13 +65,13 @@ class Bounds:
 
     @property
     def edges(self) -> tuple[Integers, NDArray[np.int32]]:
-        """Return the keys, ascending, that values lie below or not, and for each bound which of these it is.
+        """Return the keys that values are compared with, ascending, each once, and for each bound which of them it is.
 
-        Of bounds of numbers alone. An interval ends below the key behind its high end; the last number, and that of the
-        highest key, is one more than there are edges. Cost: O(b log b), once.
+        Of bounds of numbers alone. A high end is inside: its edge is the key behind it. INT64_MAX as a high end has
+        none, nor has the last bound; theirs is how many edges there are. Cost: O(b log b), once.
         """
         if self._edges is None:
-            ends = self._highs[self._highs < _KEY_MAX] + 1
+            ends = self._highs[self._highs < INT64_MAX] + 1
             edges = np.union1d(self._lows, ends)
             numbers = np.full(len(self), len(edges), dtype=np.int32)
             bounds = np.concatenate((self._lows, ends))

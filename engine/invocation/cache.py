@@ -187,9 +187,9 @@ class InvocationCache:
         return self._bound.predicates(snapshot.query.canonical, _declared(snapshot))
 
     def written_predicates(self, snapshot: Snapshot) -> Predicates:
-        """Return the same as the author of the query calls its streams, where the text that was registered is kept.
+        """Return the predicates of the snapshot's query under the names that its author gives to the streams of a join.
 
-        Cost: that of binding it, where it is.
+        Under those of the canonical text where the registered text is not kept. Cost: that of binding it, where it is.
         """
         text, written = snapshot.query.text, None
         if text is not None and len(snapshot.streams) > 1:

@@ -192,9 +192,10 @@ def few(
     states: Memory,
     room: int,
 ) -> int:
-    """Read by `lines` or by `array`, of which it has the arguments one by one: tuples take longer to hand over than
-    a row to read.
-    """  # noqa: D205
+    """Read by `lines` or by `array`, whose arguments are given one by one.
+
+    Tuples take longer to hand over than a row takes to read.
+    """
     bounds = Bounds(number_length, text_bytes, earliest_us, latest_us)
     columns = Columns(names, name_at, kinds, nullable, follows, given, width, bounds)
     cells = Cells(values, floats, states)

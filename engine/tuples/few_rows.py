@@ -83,6 +83,7 @@ class FewRowsReader:
 
 
 def _is_utf8(body: bytes) -> bool:
+    """Return whether the bytes are UTF-8: of few bytes a text is made sooner than Arrow looks at them (`json_text`)."""
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -91,9 +92,10 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _read_literals(kind: ColumnType, body: bytes, states: Bytes, values: memoryview) -> bool:
-    """Put floats whose spans alone are known in place of these; return False for one past all that there are, and for
-    texts with escapes.
-    """  # noqa: D205
+    """Put floats in place of their spans, where the kernel left these; return whether all literals were floats that fit.
+
+    Not so of texts with escapes.
+    """
     if kind is not ColumnType.FLOAT64:
         return False
     for row, state in enumerate(states):

@@ -46,7 +46,7 @@ def predicates_of(canonical: str, streams: Streams) -> Predicates:
 
 
 def written_predicates(text: RegisteredText, streams: Streams) -> Predicates | None:
-    """Return the same of the text that was registered, with the names that this gives to the streams of FROM.
+    """Return the predicates of a registered text, under the names that it gives to the streams of FROM.
 
     None where it does not bind any more: a column that was added since has made one of its names ambiguous.
     """

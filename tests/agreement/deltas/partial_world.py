@@ -95,4 +95,4 @@ def with_small_units(patching: pytest.MonkeyPatch) -> None:
 
     patching.setattr(StreamFinding, "whole_row", property(whole_row))
     patching.setattr(stream_aggregates, "CHUNK_ROWS", UNIT_ROWS)
-    patching.setattr(partial_cache, "UNITS_OF_NEXT", UNITS_TOGETHER)
+    patching.setattr(partial_cache, "LEVEL_FANOUT", UNITS_TOGETHER)

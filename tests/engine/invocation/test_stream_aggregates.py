@@ -157,10 +157,10 @@ def test_a_window_that_is_asked_for_again_reads_the_rows_at_its_ends_alone():
     assert shown(first.groups) == shown(again.groups)
 
 
-@pytest.mark.parametrize("units", [2, 3, partial_cache.UNITS_OF_NEXT])
+@pytest.mark.parametrize("units", [2, 3, partial_cache.LEVEL_FANOUT])
 def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units):
     """Only what lacks is made; chunks below the lowest row that is held go. Many levels of units, or one."""
-    monkeypatch.setattr(partial_cache, "UNITS_OF_NEXT", units)
+    monkeypatch.setattr(partial_cache, "LEVEL_FANOUT", units)
     grouping, cache = grouping_of("key"), PartialCache()
     known = None
     for begin, past, lowest_row, expected in (
