@@ -25,7 +25,7 @@ from psoup.app.http.edge import CLOSE, WHOLE
 _PLAIN: Final = bytes([ord("\t"), *range(0x20, 0x7F), *range(0x80, 0x100)])
 """What a line of a head may hold."""
 _BODILESS: Final = (204, 304)
-"""Of an answer that ends with its head, whatever that says."""
+"""Statuses of answers that end with their head: it needs no length."""
 
 
 class ParsingProtocol(HttpToolsProtocol):
@@ -81,7 +81,7 @@ class AnswerCycle(RequestResponseCycle):
         """Write a message of an answer.
 
         Raises:
-            RuntimeError: headers that are none, or an answer that is not what its head says.
+            RuntimeError: a header holds a control character, or the head does not tell the length of the body.
         """
         body = message.get(WHOLE)
         if body is None or self.response_started:
@@ -96,7 +96,7 @@ class AnswerCycle(RequestResponseCycle):
         head = self._head(message["status"], message["headers"])
         has_length = b"\r\ncontent-length: %d\r\n" % len(body) in head
         if not has_length and (body or message["status"] not in _BODILESS):
-            raise RuntimeError("the head of the answer has another length than its body")
+            raise RuntimeError("the head of the answer does not tell the length of its body")
         self.transport.write(head + body)
         self.response_complete = True
         self.message_event.set()
@@ -113,5 +113,5 @@ class AnswerCycle(RequestResponseCycle):
         lines = [b"%b: %b\r\n" % header for header in headers]
         head = b"".join((STATUS_LINE[status], *lines, b"\r\n"))
         if head.translate(None, _PLAIN) != b"\r\n" * (len(lines) + 2):
-            raise RuntimeError("a header of the answer holds what no header may hold")
+            raise RuntimeError("a header of the answer holds a control character")
         return head

@@ -314,7 +314,7 @@ class BoundedProtocol(ParsingProtocol):
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what the parser takes for no HTTP, amid its error; `msg` is uvicorn's and is not shown."""
+        """Answer bytes that the parser does not take, while its error is handled; `msg` is uvicorn's and not shown."""
         refusal = unparsable(sys.exc_info()[1], self.fed)
         if self._in_head and self._head_bytes > limits.HEADERS_BYTES_MAX:
             refusal = head_refusal(self.url)

@@ -52,9 +52,12 @@ def refusal(
 
 
 def unparsable(error: BaseException | None, fed: bytes) -> EngineError:
-    """Return why a request is refused that the parser does not take, with `error`, as it was given `fed`.
+    """Return the refusal of bytes that the parser does not take.
 
-    A method that the parser does not know is told from what is no HTTP where the whole line came in one piece.
+    Args:
+        error: what the parser raised.
+        fed: the bytes that it was given then. An unknown method is told from what is no HTTP where they begin with the
+            whole request line.
     """
     if isinstance(error, HttpParserInvalidMethodError) and _REQUEST_LINE.match(fed):
         return UnknownMethodError()

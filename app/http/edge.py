@@ -148,7 +148,7 @@ class _Answer:
         self.status = self.nbytes = 0
         self._receive = receive
         self._send = send
-        self._is_whole = scope["method"] != "HEAD" and sending_of(scope) is not None
+        self._takes_whole = scope["method"] != "HEAD" and sending_of(scope) is not None
         self._request_id = request_id
         self._unread = self._small = False
         is_awaited = False
@@ -188,7 +188,7 @@ class _Answer:
         """Send a whole answer: in two messages, as ASGI has them, where a server knows no other way or sends a head."""
         body = message[WHOLE]
         self.nbytes += len(body)
-        if self._is_whole:
+        if self._takes_whole:
             await self._send(message)
             return
         del message[WHOLE]

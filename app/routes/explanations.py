@@ -90,7 +90,7 @@ def rows_by_place(
             rows for one place, each by one of its names.
     """
     named = ", ".join([source.alias for source in sources])
-    places = {one.alias: place for of in (canonical, sources) for place, one in enumerate(of)}
+    places = {one.alias: place for place, one in [*enumerate(canonical), *enumerate(sources)]}
     if body.row is not None and body.rows is None:
         if len(sources) == 1:
             return {0: body.row}

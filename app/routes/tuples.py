@@ -47,21 +47,21 @@ async def post_rows(call: Call) -> Response:
     """Store a batch: 200 when every later invocation shows it, 202 when it is only committed yet."""
     lines = call.request.headers.getlist
     app_version = txn_headers(lines(TXN_APP), lines(TXN_VERSION))
-    key = key_in(call.request.scope["headers"])
-    if key is not None and app_version is not None:
+    given = key_in(call.request.scope["headers"])
+    if given is not None and app_version is not None:
         raise TxnHeadersError(
             "A batch has a producer's version or an idempotency key: each of them says by itself that it counts once."
         )
-    received = ReceivedRows(call, digested=key is not None or app_version is not None)
+    received = ReceivedRows(call, digested=given is not None or app_version is not None)
     await received.receive()  # 404 before the body is read
 
     async def store(checked: CheckedRows) -> tuple[Submitted, CheckedRows]:
         stream_id, schema = checked.declaration.stream_id, checked.declaration.schema
         txn = None if app_version is None else Txn(*app_version, checked.digest)
-        request = None
-        if key is not None:
+        key = None
+        if given is not None:
             sender = call.caller.key_id
-            request = request_key(key, checked.digest, of=f"rows {stream_id}", sender=sender)
+            key = request_key(given, checked.digest, of=f"rows {stream_id}", sender=sender)
         content = Rows(
             stream_id,
             schema.name,
@@ -69,7 +69,7 @@ async def post_rows(call: Call) -> Response:
             checked.body,
             txn,
             declared=schema,
-            key=request,
+            key=key,
         )
         submitted = await call.service.submission.submit(content, deadline_s=received.left_s)
         return submitted, checked

@@ -13,7 +13,7 @@ from psoup.client.following import PAGE_EXPIRED
 from psoup.client.frames import to_pandas, to_polars
 from psoup.client.messages import JsonObject, Operation, following_page, get, json_object, with_json
 from psoup.client.operations import query_path
-from psoup.client.rule import Row, Typing, are_described, written
+from psoup.client.rule import Row, Typing, are_described, utc_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ def instant(given: Instant | None) -> str | None:
         return given
     if isinstance(given, datetime):
         aware = given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
-        return written(aware)
+        return utc_text(aware)
     if isinstance(given, date):
         return given.isoformat()
     return str(int(given))

@@ -256,10 +256,10 @@ def microseconds(text: str) -> int:
 
 def instant_text(us: int) -> str:
     """Return an instant as the service writes it, so that comparing the texts compares the instants."""
-    return written(_EPOCH + timedelta(microseconds=us))
+    return utc_text(_EPOCH + timedelta(microseconds=us))
 
 
-def written(when: datetime) -> str:
+def utc_text(when: datetime) -> str:
     """Return an instant of UTC as the service writes it, its year with four digits."""
     return when.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 

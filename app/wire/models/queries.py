@@ -148,7 +148,8 @@ class QueryBody(QueryDefinition):
 def body_digest(body: QueryBody) -> bytes:
     """Return 32 bytes that are equal for registrations of equal members.
 
-    A member that says its default counts as left out: the bytes are kept, and versions to come have further members.
+    A member that is sent with its default counts as left out: the store keeps the digest, and later versions of psoup
+    have further members.
     """
     # Not orjson, which takes no integer past 64 bits: that one of them does not fit is for others to say.
     members = json.dumps(body.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
