@@ -10,7 +10,7 @@ Everything else is imported from here too (`psoup.engine...`). The rooms lie bes
 so that no package of psoup's takes a name as common as `app` from whoever installs it.
 """
 
-TYPE_CHECKING = False  # that of typing would be loaded here: to be interrupted there is a traceback of a command
+TYPE_CHECKING = False  # that of typing takes time to load: Ctrl-C would be a traceback then
 if TYPE_CHECKING:
     from psoup.client.aio import AsyncDatabase, AsyncMirror, AsyncQuery, AsyncStream, aconnect
     from psoup.client.answers import Series

@@ -42,7 +42,7 @@ _ERRORS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """What a task needs.
+    """What the tasks and the commit of a write need.
 
     Attributes:
         connection: to the service.

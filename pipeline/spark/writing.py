@@ -86,7 +86,7 @@ class PsoupWriter(DataSourceArrowWriter):
             commit_stages(self._plan, self._txn, staged)
             return
         with closing(Writer()) as writer:
-            self._txn = writer.next()
+            self._txn = writer.next()  # kept: a commit that is repeated is the same one
             commit_stages(self._plan, self._txn, staged)
 
     @override

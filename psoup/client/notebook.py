@@ -15,6 +15,7 @@ def answer_html(
     description: Mapping[str, Any], envelope: Mapping[str, Any], *, local_us: int
 ) -> str:
     """Return an answer as a table, of the rows that `envelope` has."""
+    # The rows' own names: the query may have been replaced since it was described.
     names = [name for row in envelope["rows"][:1] for name in row if name not in IDS]
     names = names or [column["name"] for column in description["columns"]]
     heads = "".join(f"<th>{_cell(name)}</th>" for name in names)
