@@ -6,19 +6,9 @@ from hypothesis import given, settings, strategies as st
 
 from psoup.engine.kernels import counted
 from tests.engine.kernels import twins
+from tests.engine.kernels.twins import integers
 
 ENDS = [-(2**63), 2**63 - 1]
-
-
-def modes():
-    """Yield twice: with kernels compiled, and with all of them as plain Python."""
-    yield "compiled"
-    with twins.all_plain(counted):
-        yield "plain"
-
-
-def integers(values):
-    return np.array(values, dtype=np.int64)
 
 
 @settings(max_examples=25)
@@ -41,7 +31,7 @@ def test_counted_rows_of_any_bounds_differential_are_those_below(seed, span, nul
     expected = [{row for row, v in held if v < low} for low in lows]
     expected += [{row for row, v in held if v <= high} for high in highs]
     parts = np.zeros((most - least + 3, 8), dtype=np.uint64)
-    for mode in modes():
+    for mode in twins.modes(counted):
         cells = np.zeros(most - least + 3, dtype=np.int32)
         edges = np.full(len(expected), -7, dtype=np.int32)
         counted.find_edges(integers(lows), least, most, edges, cells, up_to=False)

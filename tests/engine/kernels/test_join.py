@@ -6,21 +6,11 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import join
 from tests.engine.kernels import twins
+from tests.engine.kernels.twins import integers
 
 ENDS = [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]
 KEYS = st.integers(-4, 4) | st.sampled_from(ENDS)
 CHUNK = twins.CHUNK
-
-
-def modes():
-    """Yield twice: with kernels compiled, and with all of them as plain Python."""
-    yield "compiled"
-    with twins.all_plain(join):
-        yield "plain"
-
-
-def integers(values):
-    return np.array(values, dtype=np.int64)
 
 
 def spans(low, high):
@@ -40,7 +30,7 @@ def test_find_equal_of_any_values_differential_is_where_they_stand(keys, wanted,
     keys = sorted(keys)
     wanted = sorted(wanted) if in_order else wanted
     expected = [twins.span_equal(keys, value) for value in wanted]
-    for mode in modes():
+    for mode in twins.modes(join):
         low, high = np.full((2, len(wanted)), 77)
         total = join.find_equal(integers(keys), integers(wanted), low, high)
         assert sum(past - begin for begin, past in expected) == total, mode
@@ -70,7 +60,7 @@ def test_find_within_of_any_spans_differential_keeps_what_lies_between(runs, ask
         twins.span_within(keys, least, most, *begin)
         for (_, least, most), begin in zip(asked, begins, strict=True)
     ]
-    for mode in modes():
+    for mode in twins.modes(join):
         low, high = (integers([begin[i] for begin in begins]) for i in (0, 1))
         least, most = (integers([one[i] for one in asked]) for i in (1, 2))
         total = join.find_within(integers(keys), least, most, low, high)
@@ -94,7 +84,7 @@ def test_find_equal_far_behind_is_found_by_doubling_steps(count):
 def test_covered_by_any_spans_differential_are_places_in_some(drawn):
     """Spans may overlap, touch, be equal, empty or turned around."""
     expected = sorted(set().union(*(range(low, high) for low, high in drawn)))
-    for mode in modes():
+    for mode in twins.modes(join):
         found = np.full(20, -1)
         low, high = integers([one[0] for one in drawn]), integers([one[1] for one in drawn])
         past = join.covered(low, high, 20, found)
@@ -112,7 +102,7 @@ def test_cover_counts_of_any_spans_differential_are_how_often_they_hold_a_place(
     expected = [
         sum(times for (low, high), times in drawn if low <= place < high) for place in range(10)
     ]
-    for mode in modes():
+    for mode in twins.modes(join):
         counts = np.zeros(11, dtype=np.int64)
         low, high = (integers([one[0][end] for one in drawn]) for end in (0, 1))
         join.cover_counts(low, high, integers([one[1] for one in drawn]), counts)
@@ -131,7 +121,7 @@ def test_paired_of_any_spans_differential_are_all_pairs_in_order(drawn, width, s
     right_words, right_slots = words_drawn(rng, 9, width, 0.01)
     pairs = twins.pairs_of(drawn)
     shared = [left_slots[i] & right_slots[place] for i, place in pairs]
-    for mode in modes():
+    for mode in twins.modes(join):
         low, high = integers([one[0] for one in drawn]), integers([one[1] for one in drawn])
         left, right = np.empty((2, len(pairs)), dtype=np.int64)
         join.paired(low, high, left, right)
@@ -164,7 +154,7 @@ def test_mark_of_any_lists_and_bitmaps_differential_sets_bits_of_rows_that_are_t
     bitmaps = np.zeros((64 * width, 64), dtype=np.uint64)
     for slot, own in zip(slots, rows, strict=True):
         bitmaps[slot] = twins.words_from(set(own.tolist()), 64)
-    for mode in modes():
+    for mode in twins.modes(join):
         words = before.copy()
         join.mark_lists(numbers, past[:-1], past[1:], offsets, words)
         assert expected == twins.lineage_of(words), mode
@@ -183,7 +173,7 @@ def test_bitmaps_of_and_count_slots_differential_turn_lineage_over(count, width)
     expected = [{row for row, own in enumerate(held) if slot in own} for slot in slots]
     weights = rng.integers(0, 1_000, count)
     weighed = [sum(weights[row] for row in rows) for rows in expected]
-    for mode in modes():
+    for mode in twins.modes(join):
         found = np.zeros((width * 64, 64), dtype=np.uint64)
         join.bitmaps_of(words, found)
         assert expected == twins.lineage_of(found), mode
@@ -196,7 +186,7 @@ def test_bitmaps_of_a_whole_chunk_have_its_last_row():
     """Row 4,095 is the last bit of the last word."""
     words = np.zeros((CHUNK, 1), dtype=np.uint64)
     words[-1] = words[0] = 1 << 63
-    for mode in modes():
+    for mode in twins.modes(join):
         found = np.zeros((64, 64), dtype=np.uint64)
         join.bitmaps_of(words, found)
         assert [set()] * 63 + [{0, CHUNK - 1}] == twins.lineage_of(found), mode
@@ -208,7 +198,7 @@ def test_alive_differential_are_the_rows_with_some_bit(width):
     words, held = words_drawn(np.random.default_rng(width), 300, width, 0.004)
     expected = [row for row, slots in enumerate(held) if slots]
     assert 0 < len(expected) < 300, "some have none"
-    for mode in modes():
+    for mode in twins.modes(join):
         places = np.empty(300, dtype=np.int64)
         assert expected == places[: join.alive(words, places)].tolist(), mode
         assert 0 == join.alive(words[:0], places), mode
@@ -220,7 +210,7 @@ def test_digests_tell_texts_apart_and_are_the_same_everywhere():
     encoded = [text.encode() for text in texts]
     ends = np.cumsum([len(one) for one in encoded])
     every = []
-    for _ in modes():
+    for _ in twins.modes(join):
         found = np.empty(len(texts), dtype=np.int64)
         with np.errstate(over="ignore"):
             join.digests(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends, found)

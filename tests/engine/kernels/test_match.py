@@ -124,7 +124,7 @@ def narrowest_of(clauses, located):
 def test_narrowest_of_any_clauses_differential_is_counted(world):
     """The factor of one interval with the fewest rows; none where all take NULL or several intervals."""
     clauses, located = world.arrays()
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         least, fewest = narrowest_of(clauses, located)
         for at, (name, _, factors) in enumerate(world.clauses):
             count, place = twins.narrowest(factors)
@@ -143,7 +143,7 @@ def test_match_of_any_clauses_differential_finds_what_sets_leave(world, wanted, 
             undecided[name] = rows
         elif rows:
             settled.append((name, kept(sorted(rows), wanted[name])))
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         written = written_for(room)
         found, left, orders = matched(clauses, located, wanted, room, written)
         assert settled == found, mode
@@ -178,13 +178,6 @@ def written_for(room):
     return room_for(entries=entries, lists=lists, bitmaps=bitmaps)
 
 
-def modes():
-    """Yield twice: with kernels compiled, and with all of them as plain Python."""
-    yield "compiled"
-    with twins.all_plain(hits, match):
-        yield "plain"
-
-
 def one_attribute(clauses, *, nulls=frozenset(), in_order=True):
     """Return a world of one attribute, in which row i has the i-th smallest value."""
     rows = [row for row in range(4_096) if row not in nulls]
@@ -197,7 +190,7 @@ def test_match_on_both_sides_of_few_differential_finds_the_same(count, in_order)
     """Looked at one by one or 64 at a time, the rows of an interval are the rows of the interval."""
     world = one_attribute([(3, False, [(0, [(0, count)], False)])], in_order=in_order)
     clauses, located = world.arrays()
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         found, left, _ = matched(clauses, located, [2] * NAMES, ROOMS[0], written_for(ROOMS[0]))
         assert ([(3, ("list", list(range(count))))] if count else []) == found, mode
         assert {} == left
@@ -208,7 +201,7 @@ def test_match_of_a_clause_without_factors_finds_every_row():
     whole = [(0, [(0, 4_000)], True)]
     world = one_attribute([(0, False, []), (1, True, []), (2, False, whole)], nulls=range(96))
     clauses, located = world.arrays()
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         found, left, _ = matched(clauses, located, [1] * NAMES, ROOMS[2], written_for(ROOMS[2]))
         every = ("bitmap", list(range(4_096)))
         assert [(0, every), (2, every)] == found, mode
@@ -221,7 +214,7 @@ def test_match_few_lists_rows_ascending_whatever_their_values():
     factors = [(0, [(100, 110)], False)]
     world = World([backwards], [set()], [True], [(5, False, factors)])
     clauses, located = world.arrays()
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         found, _, _ = matched(clauses, located, [0] * NAMES, ROOMS[0], written_for(ROOMS[0]))
         assert [(5, ("list", list(range(3_986, 3_996))))] == found, mode
 
@@ -241,7 +234,7 @@ def test_match_few_looks_at_every_other_factor_of_a_clause():
     expected = {0: [98, 99], 1: [98, *range(100, 104)], 3: list(range(100, 104))}
     assert rows[105] not in range(98, 106), "places past the NULLs are those of later rows"
     clauses, located = world.arrays()
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         found, _, _ = matched(clauses, located, [0] * NAMES, ROOMS[0], written_for(ROOMS[0]))
         assert [(name, ("list", some)) for name, some in expected.items()] == found, mode
         for at, (_, _, factors) in enumerate(asked):
@@ -256,7 +249,7 @@ def test_match_without_room_for_one_more_open_clause_stops_there():
     factors = [(0, [(0, 20)], False)]
     world = one_attribute([(i, True, factors) for i in range(3)] + [(9, False, factors)])
     clauses, located = world.arrays()
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         least, fewest = narrowest_of(clauses, located)
         words, names = np.zeros((2, 64), dtype=np.uint64), np.zeros(2, dtype=np.int32)
         written, wanted = written_for(ROOMS[2]), np.zeros(NAMES, np.uint8)
@@ -278,7 +271,7 @@ def test_and_union_of_any_intervals_differential_keeps_their_rows(ranges, before
     _, located = one_attribute([(0, False, [(0, ranges, False)])]).arrays()
     expected = before & (let_in | {row for low, high in ranges for row in range(low, high)})
     numbers = np.arange(2 * len(ranges), dtype=np.int32)
-    for mode in modes():
+    for mode in twins.modes(hits, match):
         own, extra = twins.words_from(before, 64), twins.words_from(let_in, 64)
         spans = numbers[::2].copy(), numbers[1::2].copy()
         match.and_union(own, located.bitmaps, located.rows, *spans, extra)

@@ -6,21 +6,11 @@ from hypothesis import given, settings, strategies as st
 
 from psoup.engine.kernels import order
 from tests.engine.kernels import twins
+from tests.engine.kernels.twins import integers
 
 INT_EDGES = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**63 - 2, 2**63 - 1]
 FLOAT_EDGES = [-np.inf, -1.7976931348623157e308, -1.0, -0.0, 0.0, 5e-324, 1.0, 1e308, np.inf]
 COUNTS = [0, 1, 63, 64, 65, 4_095, 4_096]
-
-
-def integers(values):
-    return np.array(values, dtype=np.int64)
-
-
-def modes(*modules):
-    """Yield twice: with kernels compiled, and with all of them as plain Python."""
-    yield "compiled"
-    with twins.all_plain(order, *modules):
-        yield "plain"
 
 
 @given(
@@ -62,7 +52,7 @@ def test_rank_among_any_edges_differential_is_counted(seed, edges, nulls):
         7 if row in null_rows else 7 + sum(edge <= value for edge in edges)
         for row, value in enumerate(values.tolist())
     ]
-    for mode in modes():
+    for mode in twins.modes(order):
         found, counts = np.full(4_096, 7, dtype=np.int32), np.full(len(edges) + 1, -7, np.int32)
         words = twins.words_from(null_rows, 64)
         order.rank(values, words, integers(sorted(edges)), found, counts)
@@ -81,7 +71,7 @@ def test_prefixes_of_any_places_differential_are_the_first_rows(count, seed, ask
     ranked = np.random.default_rng(seed).permutation(4_096)[:count].astype(np.int32)
     places = [np.array([min(p, count) for p in some], dtype=np.int32) for some in asked]
     distinct = sorted({place for some in places for place in some.tolist()})
-    for mode in modes():
+    for mode in twins.modes(order):
         numbers = np.zeros(count + 1, dtype=np.int32)
         for some in places:
             order.mark(some, numbers)
@@ -115,7 +105,7 @@ def test_compare_with_any_bounds_differential_finds_the_rows_below(seed, bounds,
     for bound in bounds:
         below = [value for value in INT_EDGES if value < bound or (up_to and value == bound)]
         expected.append(set().union(*(of_value[value] for value in below)) - null_rows)
-    for mode in modes():
+    for mode in twins.modes(order):
         bitmaps = np.full((len(bounds) + 1, 64), 7, dtype=np.uint64)
         places = np.full(len(bounds) + 1, -7, dtype=np.int32)
         words = twins.words_from(null_rows, 64)
@@ -128,7 +118,7 @@ def test_compare_with_any_bounds_differential_finds_the_rows_below(seed, bounds,
 @given(st.lists(st.integers(-3, 3) | st.sampled_from([*INT_EDGES, 2**62, -(2**62)]), max_size=40))
 def test_sorted_places_of_any_keys_oracle_is_stable(keys):
     """However far keys lie apart, whether key and place fit one number or not, equal ones stay as they came."""
-    for mode in modes():
+    for mode in twins.modes(order):
         found = order.sorted_places(np.array(keys, dtype=np.int64)).tolist()
         assert sorted(range(len(keys)), key=keys.__getitem__) == found, mode
 

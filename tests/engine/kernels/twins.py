@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 CHUNK = 4_096
 
@@ -27,6 +28,18 @@ def all_plain(*modules: Any) -> Iterator[None]:
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)
         yield
+
+
+def modes(*modules: Any) -> Iterator[str]:
+    """Yield twice: with the kernels of these modules compiled, and with all of them as plain Python."""
+    yield "compiled"
+    with all_plain(*modules):
+        yield "plain"
+
+
+def integers(values: Any) -> NDArray[np.int64]:
+    """Return values as kernels take them."""
+    return np.array(values, dtype=np.int64)
 
 
 def bits_of(words: Any) -> set[int]:
@@ -50,11 +63,6 @@ def words_from(positions: set[int], words: int) -> Any:
 def places_below(ordered: Sequence[Any], bounds: Sequence[Any]) -> list[int]:
     """Return for each bound how many values are smaller."""
     return [sum(value < bound for value in ordered) for bound in bounds]
-
-
-def places_up_to(ordered: Sequence[Any], bounds: Sequence[Any]) -> list[int]:
-    """Return for each bound how many values are smaller or equal."""
-    return [sum(value <= bound for value in ordered) for bound in bounds]
 
 
 def satisfying(
