@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-JOBS ?= auto        # test processes; auto is two more than there are cores
+JOBS ?= auto        # test processes; auto is one more than there are cores
 MINUTES ?= 30       # of random kills, by `make torture`
 COVERAGE_MIN := 95  # per cent of the branches and lines of engine/ and storage/
 

@@ -73,9 +73,10 @@ def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
 
 @pytest.mark.service
 def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
-    """None of the large packages that it has no use for, by Python's own list: whoever sends it the first row and the
-    first query does not wait for them either.
-    """  # noqa: D205
+    """None of the large packages that it has no use for, by Python's own list.
+
+    Whoever sends it the first row and the first query does not wait for them either.
+    """
     data = ("--data", str(tmp_path / "data"))
     seen: set[str] = set()
 

@@ -28,7 +28,7 @@ from tests.patience import wait_until
 load_all_checks()
 SETTINGS = Settings(store="memory://", port=0, ingest_deadline_s=5, invoke_deadline_s=0.25)
 EXAMPLES = settings().max_examples // 4
-"""Of each of seventy tests: 5, and by `make torture` 250 that are drawn anew."""
+"""Of each of seventy tests: 7, and by `make torture` 250 that are drawn anew."""
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
