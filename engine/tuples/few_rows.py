@@ -92,9 +92,9 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _read_literals(kind: ColumnType, body: bytes, states: Bytes, values: memoryview) -> bool:
-    """Put floats in place of their spans, where the kernel left these; return whether all literals were floats that fit.
+    """Put floats in place of the spans that the kernel left; return whether all literals were floats that fit.
 
-    Not so of texts with escapes.
+    Texts with escapes are not.
     """
     if kind is not ColumnType.FLOAT64:
         return False
