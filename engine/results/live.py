@@ -326,7 +326,8 @@ class LiveResults:
         self._expired.update(delta.expired)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
-        self._hits.write(delta.blocks, delta.pages)
+        if delta.blocks or delta.pages:
+            self._hits.write(delta.blocks, delta.pages)
 
     def _drop(self, delta: Delta) -> None:
         for stream_id in delta.dropped_streams:
@@ -346,4 +347,5 @@ class LiveResults:
             self._expired.pop(query_id, None)
         for stream_id, seq in delta.dropped_batches:
             self._batches.get(stream_id, {}).pop(seq, None)
-        self._hits.drop_segments(delta.dropped_segments, delta.dropped_pages)
+        if delta.dropped_segments or delta.dropped_pages:
+            self._hits.drop_segments(delta.dropped_segments, delta.dropped_pages)
