@@ -178,8 +178,12 @@ class Node:
     def _do(self, content: Content) -> Seq:
         appended = self.store.log.append(content)
         (operation,) = self.store.log.read(Seq(appended.seq - 1), operations_max=1, bytes_max=1)
-        self.store.results.publish(self.engine.apply(operation))
+        delta = self.engine.apply(operation)
+        self.store.results.publish(delta)
         self.engine.published()
+        if delta.dropped_batches:  # the log goes on with what is held, as a service's does
+            dropped = sorted(seq for _, seq in delta.dropped_batches)
+            self.store.log.trim(batches=dropped, below=Seq(0))
         return appended.seq
 
 

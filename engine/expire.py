@@ -76,8 +76,10 @@ def due(state: State, now_us: int) -> bool:
 def time_floor(record: StreamRecord, arrival_us: int) -> int | None:
     """Return the earliest tuple time that retention keeps, for an operation of this arrival time."""
     kept_us = record.schema.retention.time_us
+    if kept_us is None:
+        return record.floor_us
     now_us = record.high_water_us if record.schema.clock is ClockKind.HIGH_WATER else arrival_us
-    if kept_us is None or now_us is None:
+    if now_us is None:
         return record.floor_us
     return now_us - kept_us if record.floor_us is None else max(record.floor_us, now_us - kept_us)
 
@@ -93,7 +95,7 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
     floor_row = record.floor_row
     if kept.rows is not None:
         floor_row = max(floor_row, record.rows - kept.rows)
-    size = record.bytes
+    size, forgotten_us, known_row = record.bytes, record.forgotten_us, record.floor_row
     while stream.retained:
         oldest = stream.retained[0]
         over = kept.bytes is not None and size > kept.bytes and len(stream.retained) > 1
@@ -102,16 +104,21 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
             break
         stream.retired.append(stream.retained.popleft())
         size -= oldest.bytes
-        floor_row = max(floor_row, oldest.past_row)
+        known_row = oldest.past_row
+        floor_row = max(floor_row, known_row)
+        forgotten_us = later(forgotten_us, oldest.newest_us)  # rows below the floor count already
     floor_row = behind_dated_out(stream, floor_row, floor_us)
-    forgotten_us = record.forgotten_us
-    if floor_row > record.floor_row:
-        newest_us = newest(stream, record.floor_row, floor_row)
-        forgotten_us = newest_us if forgotten_us is None else max(forgotten_us, newest_us)
+    if floor_row > known_row:
+        forgotten_us = later(forgotten_us, newest(stream, known_row, floor_row))
     if (size, floor_row, floor_us) != (record.bytes, record.floor_row, record.floor_us):
         stream.record = record.keeping(
             size=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
         )
+
+
+def later(known_us: int | None, us: int) -> int:
+    """Return the later of two instants, the first of which may not be known."""
+    return us if known_us is None or us > known_us else known_us
 
 
 def newest(stream: StreamState, first_row: int, past_row: int) -> int:
@@ -120,8 +127,7 @@ def newest(stream: StreamState, first_row: int, past_row: int) -> int:
     for number in range(first_row // SEGMENT_ROWS, -(-past_row // SEGMENT_ROWS)):
         begin = number * SEGMENT_ROWS
         times = stream.stem.segments[number].times[max(0, first_row - begin) : past_row - begin]
-        # Where tuples come one by one, one goes at a time.
-        found.append(times.item() if len(times) == 1 else int(times.max()))
+        found.append(int(times.max()))
     return max(found)
 
 

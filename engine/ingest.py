@@ -20,7 +20,7 @@ from psoup.engine.results.delta import BatchRecord, StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, StreamState
-from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.batch import Batch, LoneTuple
 from psoup.engine.tuples.schema import VALUE_BYTES, StreamId, altered
 
 
@@ -119,7 +119,7 @@ def stream_in_force(state: State, *, stream_id: StreamId, name: str) -> StreamSt
     return stream
 
 
-def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
+def note_batch(stream: StreamState, draft: Draft, batch: Batch) -> None:
     """Bring the stream's record up to date with a batch that has been built."""
     record = stream.record
     if not len(batch):
@@ -127,11 +127,8 @@ def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
         draft.dropped_batches.add((record.stream_id, batch.seq))
         stream.record = record.grown(rows=0, size=0, newest_us=None, arrival_us=batch.arrival_us)
         return
-    rows, times_us = len(batch), batch.times_us
-    oldest_us = newest_us = times_us.item(0)
-    if rows > 1:
-        oldest_us, newest_us = int(times_us.min()), int(times_us.max())
-    size = batch_bytes(stream.row_bytes, batch)
+    rows, size = len(batch), batch_bytes(stream.row_bytes, batch)
+    oldest_us, newest_us = batch.span_us
     noted = BatchRecord(
         record.stream_id,
         batch.seq,
@@ -149,8 +146,10 @@ def note_batch(stream: StreamState, draft: Draft, batch: TupleBatch) -> None:
     )
 
 
-def batch_bytes(row_bytes: int, batch: TupleBatch) -> int:
+def batch_bytes(row_bytes: int, batch: Batch) -> int:
     """Return what a batch counts in `retention.bytes`: `row_bytes` a row, texts, values of added columns."""
+    if isinstance(batch, LoneTuple):  # it has neither of these
+        return row_bytes
     size = len(batch) * row_bytes + text_bytes(batch)
     for at in range(-batch.schema.added, 0):
         column = batch.columns[at]
@@ -159,7 +158,7 @@ def batch_bytes(row_bytes: int, batch: TupleBatch) -> int:
     return size
 
 
-def text_bytes(batch: TupleBatch) -> int:
+def text_bytes(batch: Batch) -> int:
     """Return the UTF-8 bytes of a batch's strings. Cost: O(columns), and O(values) for strings."""
     total = 0
     for column in batch.columns:

@@ -32,10 +32,11 @@ def asked_rows(
         RowsRejectedError: rows that do not fit the stream.
     """
     body = json.dumps(rows).encode()  # not orjson, which refuses numbers that the check tells of
-    return BatchReader(schema).batch(
+    batch = BatchReader(schema).batch(
         encode_batch(read_rows(body, JSON, schema, now_us=now_us)),
         stream_id=stream_id,
         first_tuple_id=TupleId(1),
         seq=Seq(0),
         arrival_us=arrival_us,
     )
+    return batch.whole()

@@ -19,7 +19,7 @@ from psoup.engine.data.segment import Segment
 from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.batch import Batch
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.schema import StreamSchema
 
@@ -53,7 +53,7 @@ class DataSteM(HeldSegments):
         self._full: tuple[Sequence[int], FullSegments] = ((), NO_SEGMENTS)
         """Numbers of full segments, and the times of these."""
 
-    def build(self, batch: TupleBatch) -> int:
+    def build(self, batch: Batch) -> int:
         """Append the batch's rows; return the row number of the first. Cost: O(values)."""
         first_row = self.past_row
         done, count = 0, len(batch)

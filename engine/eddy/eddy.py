@@ -33,19 +33,20 @@ from psoup.engine.results.clause_pages import RUN_ROWS, ClausePages
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import Harvest, MatchBlock
 from psoup.engine.sources.stored_tuples import StoredTuples
-from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.batch import Batch
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.value_type import value_type
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class FreshData:
     """New tuples: every chunk that they complete meets every standing clause that reads their stream.
 
     `held_from` tells the first row of a stream that a join may still take.
     """
 
-    batch: TupleBatch
+    batch: Batch
     held_from: HeldFrom
 
 
@@ -154,11 +155,10 @@ class Eddy:
     def _join_data(self, fresh: FreshData) -> Iterator[Matches | Joined]:
         batch = fresh.batch
         stem = self._tuples[batch.stream_id]
-        first_row = stem.build(batch)
-        whole = range(first_row // CHUNK_ROWS, stem.past_row // CHUNK_ROWS)
-        return (
-            self._join_chunks(stem, batch.stream_id, whole, fresh.held_from) if whole else iter(())
-        )
+        first, past = stem.build(batch) // CHUNK_ROWS, stem.past_row // CHUNK_ROWS
+        if first == past:
+            return iter(())
+        return self._join_chunks(stem, batch.stream_id, range(first, past), fresh.held_from)
 
     def _join_chunks(
         self, stem: DataSteM, stream_id: StreamId, whole: range, held_from: HeldFrom

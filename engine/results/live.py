@@ -323,7 +323,8 @@ class LiveResults:
             self._text_bytes -= text_bytes(map(self._queries.get, delta.queries))
             self._clauses.update(delta.clauses)
             self._queries.update(delta.queries)
-        self._expired.update(delta.expired)
+        if delta.expired:
+            self._expired.update(delta.expired)
         for (stream_id, seq), batch in delta.batches.items():
             self._batches.setdefault(stream_id, {})[seq] = batch
         if delta.blocks or delta.pages:

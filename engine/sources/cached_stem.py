@@ -30,7 +30,7 @@ from psoup.engine.sources.batch_index import (
     BatchIndex,
 )
 from psoup.engine.sources.logged_batch import logged_batch
-from psoup.engine.tuples.batch import TupleBatch, TupleId
+from psoup.engine.tuples.batch import Batch, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import ColumnType, StreamSchema
 
@@ -337,7 +337,7 @@ class CachedSteM:
         except KeyError:
             raise PageExpiredError from None
 
-    def _write(self, batch: TupleBatch, first_row: int, segments: Mapping[int, Segment]) -> None:
+    def _write(self, batch: Batch, first_row: int, segments: Mapping[int, Segment]) -> None:
         """Append to each of the segments the rows of a batch that come next in it."""
         past_row = first_row + len(batch)
         for number in range(first_row // SEGMENT_ROWS, (past_row - 1) // SEGMENT_ROWS + 1):

@@ -2,7 +2,7 @@
 
 from psoup.engine.errors import IntegrityError
 from psoup.engine.log.operation import Operation, Rows
-from psoup.engine.tuples.batch import TupleBatch, TupleId
+from psoup.engine.tuples.batch import Batch, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import StreamId
 
@@ -14,7 +14,7 @@ def logged_batch(
     stream_id: StreamId,
     first_tuple_id: TupleId,
     rows: int,
-) -> TupleBatch:
+) -> Batch:
     """Return the tuples of a logged batch.
 
     Args:

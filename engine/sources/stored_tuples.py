@@ -13,7 +13,7 @@ from psoup.engine.kernels.bits import positions
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.join_shape import JoinPlan
-from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.batch import Batch
 from psoup.engine.tuples.schema import StreamId
 
 
@@ -32,7 +32,7 @@ class StoredTuples:
         """Hold one more stream."""
         self._stems = {**self._stems, stream_id: stem}
 
-    def build(self, batch: TupleBatch) -> int:
+    def build(self, batch: Batch) -> int:
         """Append a batch to its stream, which is held from then on; return the row number of the first tuple."""
         if batch.stream_id not in self._stems:
             self.hold(batch.stream_id, DataSteM(batch.schema))

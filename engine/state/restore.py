@@ -86,7 +86,7 @@ def hold_batch(state: State, record: BatchRecord | None, operation: Operation) -
     skipped = stream.stem.past_row - record.first_row
     if not 0 <= skipped < len(batch):
         raise IntegrityError(f"Batch {operation.seq} does not lie where its record says.")
-    stream.stem.build(behind(batch, skipped))
+    stream.stem.build(behind(batch.whole(), skipped) if skipped else batch)
     retained = record.past_row > stream.record.floor_row
     (stream.retained if retained else stream.retired).append(record)
 

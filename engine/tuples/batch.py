@@ -118,9 +118,68 @@ class TupleBatch:
         """Return the number of tuples."""
         return len(self.times_us)
 
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """Return the smallest and the largest time of the tuples, of which there is one at least."""
+        return int(self.times_us.min()), int(self.times_us.max())
+
     def column(self, name: str) -> Column:
         """Return the column of this name; KeyError if the schema has none."""
         for schema, column in zip(self.schema.columns, self.columns, strict=True):
             if schema.name == name:
                 return column
         raise KeyError(name)
+
+    def whole(self) -> "TupleBatch":
+        """Return the batch itself: it is in columns."""
+        return self
+
+
+@value_type
+class LoneTuple:
+    """A batch of one tuple of numbers and instants, none of them NULL: what sensors send.
+
+    It is a whole operation, and making arrays of its values would take longer than all else that is done with it.
+
+    Attributes:
+        stream_id, schema, first_tuple_id, seq, arrival_us: as in `TupleBatch`.
+        values: one per column of the schema.
+        time_us: declared time, or the arrival time.
+    """
+
+    stream_id: StreamId
+    schema: StreamSchema
+    values: tuple[int | float, ...]
+    first_tuple_id: TupleId
+    time_us: int
+    seq: Seq
+    arrival_us: int
+
+    def __len__(self) -> int:
+        """Return 1."""
+        return 1
+
+    @property
+    def span_us(self) -> tuple[int, int]:
+        """Return the time, twice."""
+        return self.time_us, self.time_us
+
+    def whole(self) -> TupleBatch:
+        """Return the batch in columns."""
+        columns = tuple(
+            Column(column.type, np.array([value], dtype=DTYPES[column.type]))
+            for column, value in zip(self.schema.columns, self.values, strict=True)
+        )
+        times_us = np.array([self.time_us], dtype=np.int64)
+        return TupleBatch(
+            self.stream_id,
+            self.schema,
+            columns,
+            self.first_tuple_id,
+            times_us,
+            self.seq,
+            self.arrival_us,
+        )
+
+
+Batch = TupleBatch | LoneTuple

@@ -11,10 +11,10 @@ from psoup.engine.query.bind.binder import Bind
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.results.delta import BatchRecord, ClauseRecord, QueryRecord
 from psoup.engine.state.state import StreamState
-from psoup.engine.tuples.batch import TupleBatch
+from psoup.engine.tuples.batch import Batch
 
 
-def read_batch(stream: StreamState, record: BatchRecord, entry: Operation) -> TupleBatch:
+def read_batch(stream: StreamState, record: BatchRecord, entry: Operation) -> Batch:
     """Return an entry's tuples. Raises IntegrityError or ValueError where it is no batch of the stream."""
     content = entry.content
     if not isinstance(content, Rows) or content.stream_id != record.stream_id:
@@ -29,7 +29,7 @@ def read_batch(stream: StreamState, record: BatchRecord, entry: Operation) -> Tu
 
 
 def batch_faults(
-    stream: StreamState, record: BatchRecord, entry: Operation, batch: TupleBatch
+    stream: StreamState, record: BatchRecord, entry: Operation, batch: Batch
 ) -> Iterator[str]:
     """Yield in what the record of a batch differs from the batch."""
     assert isinstance(entry.content, Rows)
@@ -37,14 +37,14 @@ def batch_faults(
         yield "a batch without tuples has a record"
         return
     size = batch_bytes(stream.row_bytes, batch)
-    span = int(batch.times_us.min()), int(batch.times_us.max())
+    oldest_us, newest_us = batch.span_us
     pairs = [
         ("rows", record.rows, len(batch)),
         ("rows of the entry", entry.content.rows, len(batch)),
         ("bytes", record.bytes, size),
         ("first tuple id", record.first_tuple_id, entry.first_tuple_id),
-        ("oldest time", record.oldest_us, span[0]),
-        ("newest time", record.newest_us, span[1]),
+        ("oldest time", record.oldest_us, oldest_us),
+        ("newest time", record.newest_us, newest_us),
     ]
     yield from (f"{what}: said {said}, is {found}" for what, said, found in pairs if said != found)
 

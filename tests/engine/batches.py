@@ -83,12 +83,16 @@ def wide_rows(first: int, count: int) -> Rows:
 
 def batch_of(rows: Sequence[Row], *, first_tuple_id: int = 1, seq: int = 1) -> TupleBatch:
     """Return rows as a batch of stream 1."""
-    return BatchReader(SCHEMA).batch(
-        body_of(rows),
-        stream_id=StreamId(1),
-        first_tuple_id=TupleId(first_tuple_id),
-        seq=Seq(seq),
-        arrival_us=seq,
+    return (
+        BatchReader(SCHEMA)
+        .batch(
+            body_of(rows),
+            stream_id=StreamId(1),
+            first_tuple_id=TupleId(first_tuple_id),
+            seq=Seq(seq),
+            arrival_us=seq,
+        )
+        .whole()
     )
 
 

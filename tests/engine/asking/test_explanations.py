@@ -50,12 +50,16 @@ def explained_row(world: World, query_id: QueryId, name: str, row: Row) -> Expla
 
 def as_batch(world: World, name: str, row: Row) -> TupleBatch:
     stream_id, schema = world.streams[name]
-    return BatchReader(schema).batch(
-        encode_batch(record_batch(schema, [row])),
-        stream_id=stream_id,
-        first_tuple_id=TupleId(1),
-        seq=Seq(0),
-        arrival_us=world.store.results.cut().server_now_us,
+    return (
+        BatchReader(schema)
+        .batch(
+            encode_batch(record_batch(schema, [row])),
+            stream_id=stream_id,
+            first_tuple_id=TupleId(1),
+            seq=Seq(0),
+            arrival_us=world.store.results.cut().server_now_us,
+        )
+        .whole()
     )
 
 

@@ -80,12 +80,16 @@ def is_to_come(world: World, schema: StreamSchema, time_us: int) -> bool:
 
 
 def batch_of(world: World, schema: StreamSchema, rows: list[Row]) -> TupleBatch:
-    return BatchReader(schema).batch(
-        encode_batch(record_batch(schema, rows)),
-        stream_id=world.streams[schema.name][0],
-        first_tuple_id=TupleId(1),
-        seq=Seq(0),
-        arrival_us=world.clock.now_us(),
+    return (
+        BatchReader(schema)
+        .batch(
+            encode_batch(record_batch(schema, rows)),
+            stream_id=world.streams[schema.name][0],
+            first_tuple_id=TupleId(1),
+            seq=Seq(0),
+            arrival_us=world.clock.now_us(),
+        )
+        .whole()
     )
 
 

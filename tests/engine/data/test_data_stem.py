@@ -1,10 +1,12 @@
 """The Data SteM against lists of rows."""
 
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
@@ -14,7 +16,16 @@ from psoup.engine.kernels import bits
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.sources.stored_tuples import StoredTuples
-from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.arrow import arrow_schema, encode_batch
+from psoup.engine.tuples.batch import LoneTuple, Seq, TupleId
+from psoup.engine.tuples.batch_reader import BatchReader
+from psoup.engine.tuples.schema import (
+    ClockKind,
+    ColumnSchema,
+    ColumnType,
+    StreamId,
+    StreamSchema,
+)
 from tests.engine.batches import SCHEMA, batch_of
 
 STREAM = StreamId(1)
@@ -49,6 +60,59 @@ def read(tuples, numbers):
 
 def reached(tuples, *, first_row, past_row):
     return tuples.reach(STREAM, first_row, past_row, None, 10 * past_row)
+
+
+NUMBERS = StreamSchema(
+    "numbers",
+    (
+        ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),
+        ColumnSchema("n", ColumnType.INT64),
+        ColumnSchema("x", ColumnType.FLOAT64),
+    ),
+    "ts",
+    ClockKind.HIGH_WATER,
+)
+UNDATED = replace(NUMBERS, time=None, clock=ClockKind.SERVER)
+
+
+@pytest.mark.parametrize("schema", [NUMBERS, UNDATED], ids=["dated", "undated"])
+def test_data_stem_of_lone_tuples_twin_holds_what_one_batch_leaves(schema):
+    """Tuples that come one by one lie as those of one batch, also where one of them begins or ends a chunk."""
+    reader, first = BatchReader(schema), CHUNK_ROWS - 3
+    table = {
+        "ts": np.array([50, 20, 90, 10, 70, 60]),
+        "n": np.array([-(2**63), 2**63 - 1, 0, -1, 5, 7]),
+        "x": np.array([0.5, -0.0, 1e300, -2.0, 5e-324, 3.0]),
+    }
+
+    def batches(rows):
+        for begin in range(0, 6, rows):
+            arrays = [
+                pa.array(table[field.name][begin : begin + rows]).cast(field.type)
+                for field in arrow_schema(schema)
+            ]
+            yield reader.batch(
+                encode_batch(pa.record_batch(arrays, schema=arrow_schema(schema))),
+                stream_id=STREAM,
+                first_tuple_id=TupleId(40 + begin),
+                seq=Seq(1),
+                arrival_us=33,
+            )
+
+    stems = [DataSteM(schema, first_row=first) for _ in range(2)]
+    for stem, rows in zip(stems, (1, 6), strict=True):
+        made = list(batches(rows))
+        assert [rows == 1] * len(made) == [isinstance(one, LoneTuple) for one in made]
+        assert list(range(first, first + 6, rows)) == [stem.build(one) for one in made]
+        stem.check()
+    lone, whole = (stem.segments[0] for stem in stems)
+    assert lone.chunk_spans() == whole.chunk_spans()
+    some = slice(first, first + 6)
+    for one, other in ((lone.times, whole.times), (lone.tuple_ids, whole.tuple_ids)):
+        assert one[some].tobytes() == other[some].tobytes()
+    for name in table:
+        values = lone.column(name, some).values
+        assert values.tobytes() == whole.column(name, some).values.tobytes()
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.data())

@@ -46,7 +46,7 @@ def read(reader: BatchReader, body: bytes, *, arrival_us: int = 99) -> TupleBatc
         first_tuple_id=TupleId(40),
         seq=Seq(3),
         arrival_us=arrival_us,
-    )
+    ).whole()
 
 
 def arrow_of(count: int) -> pa.RecordBatch:
