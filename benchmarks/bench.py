@@ -58,6 +58,18 @@ class Contender:
     lacking: Callable[[], str] = str
 
 
+def again(one: Contender, times: int) -> Contender:
+    """Return the contender that does the same `times` times in a run, and answers what it found last."""
+
+    def run(state: Any) -> Any:  # noqa: ANN401 (what `setup` returned, and what the last run does)
+        outcome = None
+        for _ in range(times):
+            outcome = one.run(state)
+        return outcome
+
+    return replace(one, run=run)
+
+
 @dataclass(frozen=True, slots=True)
 class Contest:
     """Ways to one answer. One run handles `count` things called `unit`; ours stands first."""

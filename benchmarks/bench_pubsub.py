@@ -46,7 +46,8 @@ ASKED = 500
 PSOUP = "psoup"
 DUCKDB = "DuckDB, join"
 POLARS = "Polars, join and filter"
-SQLITE = "SQLite, index on id and range"
+SQLITE = "SQLite, tuples and hits in tables, index on id and range"
+PROBES = "SQLite, bare probes of that index"
 PYTHON = "Python, a dict of lists"
 BATCHES = (("single", 1, 2_048), ("small", 1_024, 4_096), ("large", 65_536, 65_536))
 """Name, rows, and tuples of a run."""
@@ -151,7 +152,8 @@ def batch(
             contender(PSOUP, psoup),
             peer(DUCKDB, ways.DuckJoin, few, "duckdb"),
             peer(POLARS, ways.PolarsJoin, few, "polars"),
-            peer(SQLITE, ways.SqliteIndex, more),
+            peer(SQLITE, ways.SqliteTables, more),
+            peer(PROBES, ways.SqliteProbes, more),
             peer(PYTHON, ways.DictOfLists, more),
         ],
     )

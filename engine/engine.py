@@ -163,7 +163,8 @@ class Engine:
 
         Not before: until then readers at the published position are owed them.
         """
-        self._state.let_go()
+        if self._state.going:
+            self._state.let_go()
 
     def due(self, now_us: int) -> bool:
         """Return whether a Tick that arrives at `now_us` would forget something."""

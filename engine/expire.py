@@ -21,7 +21,7 @@ from psoup.engine.limits import (
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.state.state import State, StreamState
-from psoup.engine.tuples.schema import ClockKind
+from psoup.engine.tuples.schema import ClockKind, Retention
 
 
 def expire(state: State, draft: Draft) -> None:
@@ -29,7 +29,8 @@ def expire(state: State, draft: Draft) -> None:
 
     Cost: O(1) for each stream that got rows, or lets something go as time passes; nothing for others.
     """
-    forget_expired(state, draft)
+    if state.expired:
+        forget_expired(state, draft)
     for stream_id in sorted(state.unsettled):
         stream = state.streams[stream_id]
         before = stream.record
@@ -91,6 +92,8 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
     the rest to fit into the bytes kept; the newest batch stays, however large.
     """
     record, kept = stream.record, stream.record.schema.retention
+    if keeps_all(record, kept):
+        return
     floor_us = time_floor(record, arrival_us)
     floor_row = record.floor_row
     if kept.rows is not None:
@@ -107,13 +110,24 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
         known_row = oldest.past_row
         floor_row = max(floor_row, known_row)
         forgotten_us = later(forgotten_us, oldest.newest_us)  # rows below the floor count already
-    floor_row = behind_dated_out(stream, floor_row, floor_us)
+    if floor_us is not None:
+        floor_row = behind_dated_out(stream, floor_row, floor_us)
     if floor_row > known_row:
         forgotten_us = later(forgotten_us, newest(stream, known_row, floor_row))
     if (size, floor_row, floor_us) != (record.bytes, record.floor_row, record.floor_us):
         stream.record = record.keeping(
             size=size, floor_row=floor_row, floor_us=floor_us, forgotten_us=forgotten_us
         )
+
+
+def keeps_all(record: StreamRecord, kept: Retention) -> bool:
+    """Return whether it is plain that no floor moves: no time bounds what is kept, and the other bounds are not met."""
+    return (
+        kept.time_us is None
+        and record.floor_us is None
+        and (kept.rows is None or record.rows - record.floor_row <= kept.rows)
+        and (kept.bytes is None or record.bytes <= kept.bytes)
+    )
 
 
 def later(known_us: int | None, us: int) -> int:
@@ -131,13 +145,13 @@ def newest(stream: StreamState, first_row: int, past_row: int) -> int:
     return max(found)
 
 
-def behind_dated_out(stream: StreamState, floor_row: int, floor_us: int | None) -> int:
+def behind_dated_out(stream: StreamState, floor_row: int, floor_us: int) -> int:
     """Return the floor moved past full segments without a retained row.
 
     They are parts of a batch that reaches into a later segment: they can go before it does.
     """
     number = floor_row // SEGMENT_ROWS
-    while floor_us is not None and (number + 1) * SEGMENT_ROWS <= stream.record.rows:
+    while (number + 1) * SEGMENT_ROWS <= stream.record.rows:
         if stream.stem.segments[number].time_span[1] >= floor_us:
             break
         number += 1

@@ -121,13 +121,13 @@ def stream_in_force(state: State, *, stream_id: StreamId, name: str) -> StreamSt
 
 def note_batch(stream: StreamState, draft: Draft, batch: Batch) -> None:
     """Bring the stream's record up to date with a batch that has been built."""
-    record = stream.record
-    if not len(batch):
+    record, rows = stream.record, len(batch)
+    if not rows:
         # No row of it is held, now or later: the log need not keep it.
         draft.dropped_batches.add((record.stream_id, batch.seq))
         stream.record = record.grown(rows=0, size=0, newest_us=None, arrival_us=batch.arrival_us)
         return
-    rows, size = len(batch), batch_bytes(stream.row_bytes, batch)
+    size = batch_bytes(stream.row_bytes, batch)
     oldest_us, newest_us = batch.span_us
     noted = BatchRecord(
         record.stream_id,

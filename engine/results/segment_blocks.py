@@ -1,6 +1,6 @@
 """The match blocks of one segment: what is dropped together, and is asked together for one clause."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -30,30 +30,32 @@ class SegmentBlocks:
         nbytes: size of the arrays of all blocks.
     """
 
-    __slots__ = ("_table", "blocks", "nbytes")
+    __slots__ = ("_known", "_unknown", "blocks", "nbytes")
 
     def __init__(
-        self, blocks: Mapping[int, MatchBlock], nbytes: int, table: NDArray[np.int64]
+        self,
+        blocks: Mapping[int, MatchBlock],
+        nbytes: int,
+        known: NDArray[np.int64],
+        unknown: Sequence[int],
     ) -> None:
-        """Take what `beside` makes; `table`: (CHUNKS, WIDTH), as `locate` reads it."""
+        """Take what `beside` makes; `known`: (CHUNKS, WIDTH), as `locate` reads it, but for the chunks of `unknown`."""
         self.blocks = blocks
         self.nbytes = nbytes
-        self._table = table
+        self._known = known
+        self._unknown = unknown
 
     def beside(self, chunk: int, block: MatchBlock) -> "SegmentBlocks":
         """Return these blocks and one more, which takes the place of any there is of its chunk."""
-        arrays = _arrays(block)
-        assert all(array.flags.c_contiguous for array in arrays), "kernels read arrays as they lie"
-        table = self._table.copy()
-        table[chunk % CHUNKS] = [*map(_address, arrays), len(block)]
         before = self.blocks.get(chunk)
         nbytes = self.nbytes + block.nbytes - (0 if before is None else before.nbytes)
-        return SegmentBlocks({**self.blocks, chunk: block}, nbytes, table)
+        blocks = {**self.blocks, chunk: block}
+        return SegmentBlocks(blocks, nbytes, self._known, (*self._unknown, chunk))
 
     def rows(self, clause_id: ClauseId, first_chunk: int, past_chunk: int) -> KeptRows:
         """Return the clause's hits in some chunks of the segment. Cost: O(chunks log clauses + hits)."""
         place = first_chunk % CHUNKS
-        table = self._table[place : place + past_chunk - first_chunk]
+        table = self._table()[place : place + past_chunk - first_chunk]
         found = np.zeros((len(table), 3), dtype=np.int64)
         kept = block_rows.locate(table, clause_id, found)
         return _rows(table, found, first_chunk, kept)
@@ -62,13 +64,25 @@ class SegmentBlocks:
         """Assert that blocks are sound, and the table leads to them."""
         for chunk, block in self.blocks.items():
             block.check()
-            entry = [*map(_address, _arrays(block)), len(block)]
-            assert entry == self._table[chunk % CHUNKS].tolist()
-        assert np.count_nonzero(self._table[:, block_rows.IDS]) == len(self.blocks)
+            assert _entry(block) == self._table()[chunk % CHUNKS].tolist()
+        assert np.count_nonzero(self._table()[:, block_rows.IDS]) == len(self.blocks)
         assert self.nbytes == sum(block.nbytes for block in self.blocks.values())
 
+    def _table(self) -> NDArray[np.int64]:
+        """Return where the arrays of all blocks lie. Cost: O(1); the first time some microseconds for each block more.
 
-NO_BLOCKS: Final = SegmentBlocks({}, 0, np.zeros((CHUNKS, block_rows.WIDTH), dtype=np.int64))
+        Of several threads each may be the first.
+        """
+        unknown = self._unknown
+        if unknown:
+            known = self._known.copy()  # the value that this one was made of has it as well
+            for chunk in unknown:
+                known[chunk % CHUNKS] = _entry(self.blocks[chunk])
+            self._known, self._unknown = known, ()  # in this order
+        return self._known
+
+
+NO_BLOCKS: Final = SegmentBlocks({}, 0, np.zeros((CHUNKS, block_rows.WIDTH), dtype=np.int64), ())
 
 
 def rows_by_chunk(pages: Mapping[int, Page]) -> list[KeptRows]:
@@ -111,6 +125,13 @@ def _rows(
 def _arrays(block: MatchBlock) -> list[NDArray[Any]]:
     """Return the arrays of a block in the order in which a table has them."""
     return [*block.entries, block.offsets, block.bitmaps]
+
+
+def _entry(block: MatchBlock) -> list[int]:
+    """Return the entry of a block in a table."""
+    arrays = _arrays(block)
+    assert all(array.flags.c_contiguous for array in arrays), "kernels read arrays as they lie"
+    return [*map(_address, arrays), len(block)]
 
 
 def _address(array: NDArray[Any]) -> int:

@@ -121,6 +121,8 @@ class TupleBatch:
     @property
     def span_us(self) -> tuple[int, int]:
         """Return the smallest and the largest time of the tuples, of which there is one at least."""
+        if len(self.times_us) == 1:
+            return (time_us := self.times_us.item(0)), time_us
         return int(self.times_us.min()), int(self.times_us.max())
 
     def column(self, name: str) -> Column:
