@@ -20,7 +20,7 @@ from psoup.engine.results.delta import BatchRecord, StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, StreamState
-from psoup.engine.tuples.batch import Batch, LoneTuple
+from psoup.engine.tuples.batch import Batch, LoneTuple, TupleBatch
 from psoup.engine.tuples.schema import VALUE_BYTES, StreamId, altered
 
 
@@ -148,8 +148,8 @@ def note_batch(stream: StreamState, draft: Draft, batch: Batch) -> None:
 
 def batch_bytes(row_bytes: int, batch: Batch) -> int:
     """Return what a batch counts in `retention.bytes`: `row_bytes` a row, texts, values of added columns."""
-    if isinstance(batch, LoneTuple):  # it has neither of these
-        return row_bytes
+    if isinstance(batch, LoneTuple):  # of a stream without added columns
+        return row_bytes + batch.text_bytes
     size = len(batch) * row_bytes + text_bytes(batch)
     for at in range(-batch.schema.added, 0):
         column = batch.columns[at]
@@ -158,7 +158,7 @@ def batch_bytes(row_bytes: int, batch: Batch) -> int:
     return size
 
 
-def text_bytes(batch: Batch) -> int:
+def text_bytes(batch: TupleBatch) -> int:
     """Return the UTF-8 bytes of a batch's strings. Cost: O(columns), and O(values) for strings."""
     total = 0
     for column in batch.columns:

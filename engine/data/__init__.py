@@ -4,7 +4,7 @@ Reading order:
     source: `TupleSource`, the contract by which everybody reads tuples.
     contract: what a SteM owes the eddy: build, probe, evict.
     data_stem: the tuples of one stream, in segments.
-    segment, scannable: 65,536 rows in arrays; a column of them as scans compare it.
+    segment, stored_column, scannable: 65,536 rows in arrays; a column of them, written and sealed; as scans compare it.
     held_segments, clause_scan: rows of the segments that are held; a clause compared with them.
     reach, gathering: which rows a span of time may hold; tuples picked out by row number.
     join_keys, key_index: values as keys of joins; whole rows in order of a key.

@@ -139,19 +139,21 @@ class TupleBatch:
 
 @value_type
 class LoneTuple:
-    """A batch of one tuple of numbers and instants, none of them NULL: what sensors send.
+    """A batch of one tuple without booleans and NULLs: what sensors send.
 
     It is a whole operation, and making arrays of its values would take longer than all else that is done with it.
 
     Attributes:
         stream_id, schema, first_tuple_id, seq, arrival_us: as in `TupleBatch`.
         values: one per column of the schema.
+        text_bytes: of its texts, in UTF-8.
         time_us: declared time, or the arrival time.
     """
 
     stream_id: StreamId
     schema: StreamSchema
-    values: tuple[int | float, ...]
+    values: Sequence[int | float | str]
+    text_bytes: int
     first_tuple_id: TupleId
     time_us: int
     seq: Seq
@@ -169,7 +171,9 @@ class LoneTuple:
     def whole(self) -> TupleBatch:
         """Return the batch in columns."""
         columns = tuple(
-            Column(column.type, np.array([value], dtype=DTYPES[column.type]))
+            Column(ColumnType.STRING, np.zeros(1, dtype=np.int32), None, (value,))
+            if isinstance(value, str)
+            else Column(column.type, np.array([value], dtype=DTYPES[column.type]))
             for column, value in zip(self.schema.columns, self.values, strict=True)
         )
         times_us = np.array([self.time_us], dtype=np.int64)

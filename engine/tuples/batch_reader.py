@@ -35,6 +35,8 @@ from psoup.engine.tuples.schema import ColumnType, StreamId, StreamSchema
 FEW_TEXTS: Final = 32
 """Up to so many rows texts are read one by one, which is faster than calling pyarrow for them."""
 
+TEXTS_OUTSIDE: Final = "Texts of a logged batch lie outside its bytes."
+
 BUFFERS: Final = {kind: 2 + (kind is ColumnType.STRING) for kind in ColumnType}
 """Buffers of a column in the format: which values are valid; for texts where each ends; the values."""
 
@@ -47,6 +49,18 @@ class _Part(NamedTuple):
     buffers: tuple[ipc.Buffer, ...]
 
 
+class _Lone(NamedTuple):
+    """How to read a `LoneTuple`.
+
+    Attributes:
+        words: reads a number of each column out of the whole body; of a text where it begins and ends.
+        texts: of each column of texts its place in the schema, and where its bytes lie.
+    """
+
+    words: struct.Struct
+    texts: tuple[tuple[int, ipc.Buffer], ...]
+
+
 class _Plan(NamedTuple):
     """How to read every body that begins alike.
 
@@ -56,14 +70,14 @@ class _Plan(NamedTuple):
         past: length of the body.
         columns: type, whether the values are floats, words before the first value and up to the last one; of a
             column of booleans, texts or NULLs, its `_Part` instead.
-        lone: reads the values of a `LoneTuple` out of the whole body; None where the rows are no such.
+        lone: how to read the body as a `LoneTuple`; None where the rows are no such.
     """
 
     rows: int
     head: bytes
     past: int
     columns: tuple[tuple[ColumnType, bool, int, int, _Part | None], ...]
-    lone: struct.Struct | None
+    lone: _Lone | None
 
 
 NO_PLAN: Final = _Plan(0, b"no stream begins like this", 0, (), None)
@@ -104,13 +118,13 @@ class BatchReader:
         Cost: one microsecond for a `LoneTuple`; else some, and O(values) for booleans, texts and columns with NULLs.
         """
         plan = self._plan(body)
-        if plan is not None and plan.lone is not None:
-            values = plan.lone.unpack_from(body)
-            time_us = arrival_us if self._time_index is None else values[self._time_index]
-            return LoneTuple(
-                stream_id, self.schema, values, first_tuple_id, time_us, seq, arrival_us
-            )
         try:
+            if plan is not None and plan.lone is not None:
+                values, size = _lone_values(body, plan.lone)
+                time_us = arrival_us if self._time_index is None else values[self._time_index]
+                return LoneTuple(
+                    stream_id, self.schema, values, size, first_tuple_id, time_us, seq, arrival_us
+                )
             rows, columns = self._columns(body, plan)
         except UnicodeDecodeError as error:
             raise IntegrityError(
@@ -205,17 +219,38 @@ class BatchReader:
         return _Plan(layout.rows, body[: layout.begin], layout.past, tuple(found), lone)
 
 
-def _lone(
-    columns: Sequence[tuple[ColumnType, bool, int, int, _Part | None]],
-) -> struct.Struct | None:
-    """Return what reads a word of each column of a plan, in their order; None where they do not lie so."""
+def _lone(columns: Sequence[tuple[ColumnType, bool, int, int, _Part | None]]) -> _Lone | None:
+    """Return how to read the columns of a plan as a `LoneTuple`; None where they are no such, or in another order."""
     read, past = ["<"], 0
-    for _, is_float, begin, _, part in columns:
-        if part is not None or begin < past:
+    texts: list[tuple[int, ipc.Buffer]] = []
+    for place, (_, is_float, first, _, part) in enumerate(columns):
+        begin, form = ipc.WORD_BYTES * first, "d" if is_float else "q"
+        if part is not None:
+            if part.nulls or part.kind is not ColumnType.STRING:
+                return None
+            _, ends, held = part.buffers
+            begin, form = ends.begin, "ii"
+            texts.append((place, held))
+        if begin < past:
             return None
-        read.append(f"{ipc.WORD_BYTES * (begin - past)}x{'d' if is_float else 'q'}")
-        past = begin + 1
-    return struct.Struct("".join(read))
+        read.append(f"{begin - past}x{form}")
+        past = begin + ipc.WORD_BYTES
+    return _Lone(struct.Struct("".join(read)), tuple(texts))
+
+
+def _lone_values(body: bytes, lone: _Lone) -> tuple[Sequence[Any], int]:
+    """Return the values of a `LoneTuple`, and the bytes of its texts. Raises IntegrityError as `_texts` does."""
+    words = lone.words.unpack_from(body)
+    if not lone.texts:
+        return words, 0
+    values, size = list(words), 0
+    for place, held in lone.texts:
+        first, past = values[place : place + 2]
+        if not 0 <= first <= past <= held.length:
+            raise IntegrityError(TEXTS_OUTSIDE)
+        values[place : place + 2] = [body[held.begin + first : held.begin + past].decode()]
+        size += past - first
+    return values, size
 
 
 def _has_room(kind: ColumnType, rows: int, nulls: int, buffers: tuple[ipc.Buffer, ...]) -> bool:
@@ -263,7 +298,7 @@ def _texts(body: bytes, part: _Part, rows: int) -> Column:
     few = bounds.tolist() if rows <= FEW_TEXTS else []
     ascending = few == sorted(few) if few else bool((bounds[:-1] <= bounds[1:]).all())
     if not ascending or bounds.item(0) < 0 or bounds.item(rows) > held.length:
-        raise IntegrityError("Texts of a logged batch lie outside its bytes.")
+        raise IntegrityError(TEXTS_OUTSIDE)
     if not few:
         lent = [
             pa.py_buffer(memoryview(body)[one.begin : one.begin + one.length]) for one in buffers

@@ -68,6 +68,7 @@ NUMBERS = StreamSchema(
         ColumnSchema("ts", ColumnType.TIMESTAMP, nullable=False),
         ColumnSchema("n", ColumnType.INT64),
         ColumnSchema("x", ColumnType.FLOAT64),
+        ColumnSchema("t", ColumnType.STRING),
     ),
     "ts",
     ClockKind.HIGH_WATER,
@@ -83,6 +84,7 @@ def test_data_stem_of_lone_tuples_twin_holds_what_one_batch_leaves(schema):
         "ts": np.array([50, 20, 90, 10, 70, 60]),
         "n": np.array([-(2**63), 2**63 - 1, 0, -1, 5, 7]),
         "x": np.array([0.5, -0.0, 1e300, -2.0, 5e-324, 3.0]),
+        "t": np.array(["b", "", "b", "日本", "a", ""], dtype=object),
     }
 
     def batches(rows):
@@ -111,8 +113,9 @@ def test_data_stem_of_lone_tuples_twin_holds_what_one_batch_leaves(schema):
     for one, other in ((lone.times, whole.times), (lone.tuple_ids, whole.tuple_ids)):
         assert one[some].tobytes() == other[some].tobytes()
     for name in table:
-        values = lone.column(name, some).values
-        assert values.tobytes() == whole.column(name, some).values.tobytes()
+        found, wanted = lone.column(name, some), whole.column(name, some)
+        assert found.values.tobytes() == wanted.values.tobytes()
+        assert found.dictionary == wanted.dictionary
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.data())

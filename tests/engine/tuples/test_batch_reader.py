@@ -219,7 +219,7 @@ def test_reader_of_buffers_that_are_too_short_makes_no_plan(told, damaged):
     assert (plan is not None) == (damaged == (8, 2))
 
 
-@pytest.mark.parametrize("count", [2, FEW_TEXTS + 8])
+@pytest.mark.parametrize("count", [1, 2, FEW_TEXTS + 8])
 def test_reader_of_a_body_damaged_in_any_byte_reads_or_refuses_it(count):
     """Whatever byte is another one, in the schema, the message or the values: tuples, or damage said by type."""
     body = body_of([(row, None if row == 1 else row, "ä") for row in range(count)])
@@ -256,6 +256,20 @@ def test_reader_of_texts_outside_their_bytes_refuses_them(count, options):
     text = body.replace(b"three", b"thr\xffe")
     with pytest.raises(IntegrityError):
         read(BatchReader(SCHEMA), text)
+
+
+def test_reader_of_a_lone_text_outside_its_bytes_refuses_it():
+    """Before the bytes, behind them, backwards, or no UTF-8."""
+    body = body_of([(1, 1, "three")])
+    place = body.rindex(struct.pack("<2i", 0, 5))
+    assert ["three"] == read(BatchReader(SCHEMA), body).column("t").to_list()
+    for first, past in ((-4, 5), (0, 6), (0, 2**31 - 1), (4, 2), (5, -1)):
+        damaged = bytearray(body)
+        struct.pack_into("<2i", damaged, place, first, past)
+        with pytest.raises(IntegrityError):
+            read(BatchReader(SCHEMA), bytes(damaged))
+    with pytest.raises(IntegrityError):
+        read(BatchReader(SCHEMA), body.replace(b"three", b"thr\xffe"))
 
 
 def test_reader_of_ever_other_texts_keeps_few_plans():
