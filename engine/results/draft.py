@@ -29,13 +29,10 @@ NOBODY: Final[frozenset[Any]] = frozenset()
 class Draft:
     """The members of `Delta`, still open. What is dropped may have been written before.
 
-    Batches write three of them. The others are made when a verb asks for them: making all would take longer than
-    building a batch of one row.
+    Batches and registrations write the first of them. The others are made when a verb asks for them: making all would
+    take longer than building a batch of one row.
     """
 
-    clauses: dict[ClauseId, ClauseRecord]
-    queries: dict[QueryId, QueryRecord]
-    pages: dict[RunKey, ClausePages]
     composites: dict[CompositeKey, CompositePage]
     dropped_streams: set[StreamId]
     dropped_clauses: set[ClauseId]
@@ -54,8 +51,11 @@ class Draft:
         self.seq = seq
         self.arrival_us = arrival_us
         self.streams: dict[StreamId, StreamRecord] = {}
+        self.clauses: dict[ClauseId, ClauseRecord] = {}
+        self.queries: dict[QueryId, QueryRecord] = {}
         self.batches: dict[tuple[StreamId, Seq], BatchRecord] = {}
         self.blocks: dict[BlockKey, MatchBlock] = {}
+        self.pages: dict[RunKey, ClausePages] = {}
         self._is_short = True
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (a dict or a set, as the member is declared)
@@ -76,11 +76,11 @@ class Draft:
                 self.seq,
                 self.arrival_us,
                 self.streams,
-                NOTHING,
-                NOTHING,
+                self.clauses,
+                self.queries,
                 self.batches,
                 self.blocks,
-                NOTHING,
+                self.pages,
                 composites=NOTHING,
                 expired=NOTHING,
             )
@@ -90,11 +90,11 @@ class Draft:
             self.seq,
             self.arrival_us,
             self.streams,
-            made.get("clauses", NOTHING),
-            made.get("queries", NOTHING),
+            self.clauses,
+            self.queries,
             self.batches,
             self.blocks,
-            made.get("pages", NOTHING),
+            self.pages,
             frozenset(made.get("dropped_streams", NOBODY)),
             frozenset(made.get("dropped_clauses", NOBODY)),
             frozenset(made.get("dropped_queries", NOBODY)),
@@ -111,7 +111,7 @@ class Draft:
 
 
 _MADE_LATER: Final[Mapping[str, type[dict[Any, Any]] | type[set[Any]]]] = {
-    **dict.fromkeys(("clauses", "queries", "pages", "composites", "expired"), dict),
+    **dict.fromkeys(("composites", "expired"), dict),
     **dict.fromkeys(
         (
             "dropped_streams",
