@@ -61,7 +61,8 @@ class DataSteM(HeldSegments):
             number, offset = divmod(self.past_row, SEGMENT_ROWS)
             segment = self.segments.get(number)
             if segment is None:
-                segment = Segment(self.schema, start=offset)
+                before = self.segments.get(number - 1)
+                segment = Segment(self.schema, start=offset, before=before)
                 self.segments = {**self.segments, number: segment}
             past = min(count, done + SEGMENT_ROWS - offset)
             segment.append(batch, done, past)

@@ -88,7 +88,7 @@ class Gathering:
         some = slice(first_row - number * SEGMENT_ROWS, past_row - number * SEGMENT_ROWS)
         assert segment.start <= some.start < some.stop <= segment.past, "rows of one segment"
         columns = {name: segment.column(name, some) for name in names}
-        return Tuples(segment.times[some], segment.tuple_ids[some], columns)
+        return Tuples(segment.times[some], segment.tuple_ids[some], columns, segment.in_order)
 
     def _picked(self, places: NDArray[np.int64], rows: Rows) -> tuple[Rows, list[Segment]]:
         """Return (k, n) values of eight bytes, and the segments held that the rows lie among."""

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.scannable import CHUNKS, Scannable
 from psoup.engine.data.stored_column import StoredColumn, address_of, null_stored
-from psoup.engine.kernels.gather import LONGS
+from psoup.engine.kernels.gather import LONGS, ascends
 from psoup.engine.kernels.span import least_most
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from psoup.engine.tuples.batch import Batch, Column, LoneTuple
+from psoup.engine.tuples.batch import AscendingTexts, Batch, Column, LoneTuple
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema
 
 INT64 = np.iinfo(np.int64)
@@ -29,12 +29,14 @@ class Segment:
     """
 
     __slots__ = (
+        "_before",
         "_cells",
         "_columns",
         "_dated",
         "_has_texts",
         "_times_max",
         "_times_min",
+        "in_order",
         "past",
         "start",
         "time_span",
@@ -42,8 +44,12 @@ class Segment:
         "tuple_ids",
     )
 
-    def __init__(self, schema: StreamSchema, *, start: int) -> None:
-        """Begin empty; the first row will be written at offset `start`."""
+    def __init__(
+        self, schema: StreamSchema, *, start: int, before: "Segment | None" = None
+    ) -> None:
+        """Begin empty; the first row will be written at offset `start`. `before` is the segment before, if held."""
+        self._before = before
+        """Until this one is full."""
         self._columns = {column.name: StoredColumn(column.type) for column in schema.columns}
         self._dated = schema.time is not None
         self._has_texts = any(column.type is ColumnType.STRING for column in schema.columns)
@@ -59,9 +65,11 @@ class Segment:
         self.tuple_ids = np.empty(SEGMENT_ROWS, dtype=np.int64)
         arrays = [stored.values for stored in self._columns.values()]
         self._cells: list[Any] = [array.data for array in (*arrays, self.tuple_ids, self.times)]
-        """The arrays as single values are written: several times as fast as into slices."""
+        """The arrays as single values are written, until it is full: several times as fast as into slices."""
         self.start = start
         self.past = start
+        self.in_order = False
+        """Whether it is full, and no time is smaller than the one before it."""
 
     def chunk_spans(self) -> list[tuple[int, int]]:
         """Return the same of each chunk."""
@@ -122,8 +130,15 @@ class Segment:
                     stored.close(chunk)
         self.past = past
         if past == SEGMENT_ROWS:
-            for stored in self._columns.values():
-                stored.seal(self.start)
+            self._seal()
+
+    def _seal(self) -> None:
+        """Make what scans and groups read of a full segment, and forget what only writing needs."""
+        before, self._before = self._before, None
+        self._cells = []
+        for name, stored in self._columns.items():
+            stored.seal(self.start, None if before is None else before.texts(name))
+        self.in_order = ascends(self.times[self.start :])
 
     def _append_lone(self, lone: LoneTuple) -> None:
         """Append a tuple that ends no chunk. Cost: O(columns)."""
@@ -163,6 +178,11 @@ class Segment:
     def column(self, name: str, where: slice | NDArray[np.int64]) -> Column:
         """Return the named column at the offsets `where`."""
         return self._columns[name].read(where)
+
+    def texts(self, name: str) -> AscendingTexts | None:
+        """Return the texts of a sealed column of texts; None for other columns."""
+        stored = self._columns.get(name)
+        return None if stored is None else stored.texts
 
     @property
     def with_nulls(self) -> list[str]:

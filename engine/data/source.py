@@ -40,11 +40,13 @@ class Tuples:
     Attributes:
         times, tuple_ids: (n,) int64.
         columns: by name, n values each.
+        ascending: whether times are known to ascend.
     """
 
     times: NDArray[np.int64]
     tuple_ids: NDArray[np.int64]
     columns: Mapping[str, Column]
+    ascending: bool = False
 
     def take(self, places: NDArray[np.int64]) -> "Tuples":
         """Return those at these places, in that order."""

@@ -18,7 +18,7 @@ from psoup.engine.kernels import within
 from psoup.engine.kernels.gather import BYTES, LONGS, SHORTS
 from psoup.engine.kernels.span import least_most
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
-from psoup.engine.tuples.batch import DTYPES, Column, null_column
+from psoup.engine.tuples.batch import DTYPES, AscendingTexts, Column, null_column
 from psoup.engine.tuples.schema import ColumnType
 
 
@@ -27,12 +27,13 @@ class _Coded:
     """Dictionary and codes of a string column: one value, replaced as a whole, so that readers never mix two.
 
     Attributes:
-        texts: code -> text; grows at its end while the segment does.
+        texts: code -> text; grows at its end while the segment does. Once sealed, those of the segment before where
+            both have the same: rows of both then have one dictionary.
         codes: (SEGMENT_ROWS,) int32, uint8 or uint16 once `sealed`.
         scan: how codes are scanned, once sealed: texts ascend, so that codes compare as they do.
     """
 
-    texts: list[str]
+    texts: Sequence[str]
     codes: NDArray[Any]
     scan: Scannable | None = None
 
@@ -52,6 +53,7 @@ class StoredColumn:
         "_most",
         "_ranked",
         "_scan",
+        "_texts",
         "kind",
         "valid",
         "values",
@@ -64,7 +66,9 @@ class StoredColumn:
         self.valid: NDArray[np.bool_] | None = None
         self._least, self._most = unknown_spans(kind)
         self._scan: Scannable | None = None
-        self._coded = _Coded([], self.values)
+        self._texts: list[str] = []
+        """In order of arrival, until sealed."""
+        self._coded = _Coded(self._texts, self.values)
         self._ranked: tuple[list[str], NDArray[Any]] = ([], np.zeros(1, dtype=np.uint16))
         """Texts in order and the place of each code among them, as far as they were asked for."""
         self._codes: dict[str, int] = {}
@@ -84,8 +88,8 @@ class StoredColumn:
         """Return the code of a text, which gets one if it has none yet: before any row is written that has it."""
         code = self._codes.get(text)
         if code is None:
-            code = self._codes[text] = len(self._coded.texts)
-            self._coded.texts.append(text)
+            code = self._codes[text] = len(self._texts)
+            self._texts.append(text)
         return code
 
     def close(self, chunk: int) -> None:
@@ -118,7 +122,7 @@ class StoredColumn:
         nulls = None if self.valid is None else null_words(self.valid, past)
         if self.kind is not ColumnType.STRING:
             return Scannable.raw(self.kind, self.values, (self._least, self._most), nulls)
-        ordered, places = self._in_order(coded.texts)
+        ordered, places = self._in_order(self._texts)
         # Under NULL, and only there, a code may be that of a text which is not among these yet.
         codes = places.take(coded.codes, mode="clip")
         return Scannable.places(codes, unknown_spans(self.kind), nulls, ordered)
@@ -131,10 +135,17 @@ class StoredColumn:
             return form, address_of(scan.values), int(scan.row[within.BASE])
         return LONGS, address_of(self.values), 0
 
-    def seal(self, start: int) -> None:
+    @property
+    def texts(self) -> AscendingTexts | None:
+        """Return the texts of a column that is sealed; None for other columns."""
+        texts = self._coded.texts
+        return texts if isinstance(texts, AscendingTexts) else None
+
+    def seal(self, start: int, before: AscendingTexts | None = None) -> None:
         """Make what scans read of the whole segment, whose rows begin at offset `start`.
 
-        Texts are put in order, and what only writing needs is forgotten: the codes by text.
+        Texts are put in order, and what only writing needs is forgotten: the codes by text. Texts that are those of the
+        segment `before` are shared with it.
         """
         nulls = None if self.valid is None else null_words(self.valid, SEGMENT_ROWS)
         if self.kind is not ColumnType.STRING:
@@ -146,7 +157,10 @@ class StoredColumn:
             raw = Scannable.raw(self.kind, self.values, (self._least, self._most), nulls)
             self._scan = raw.compact()
             return
-        ordered, places = self._in_order(self._coded.texts)
+        in_order, places = self._in_order(self._texts)
+        ordered = AscendingTexts(in_order)
+        if ordered == before:
+            ordered = before
         narrow = np.uint8 if len(ordered) <= BYTE_CODES else np.uint16
         codes = places.astype(narrow).take(self._coded.codes, mode="clip")
         # New ones: readers at work compare places among fewer texts, of which these say nothing.
@@ -158,7 +172,7 @@ class StoredColumn:
                 least[chunk], most[chunk] = span
         scan = Scannable.places(codes, (least, most), nulls, ordered)
         self._coded = _Coded(ordered, codes, scan)
-        self.values, self._codes, self._ranked = codes, {}, ([], places[:0])
+        self.values, self._codes, self._ranked, self._texts = codes, {}, ([], places[:0]), []
 
     @property
     def nbytes(self) -> int:
@@ -172,7 +186,9 @@ class StoredColumn:
             texts, codes = self._coded.texts, self._coded.codes
             assert 0 <= codes[start:past].min() <= codes[start:past].max() < max(1, len(texts))
             assert len(set(texts)) == len(texts), "each text once"
-            assert self._coded.scan is None or sorted(texts) == texts, "sealed texts are in order"
+            assert self._coded.scan is None or sorted(texts) == list(texts), (
+                "sealed texts are in order"
+            )
         if self._scan is not None:
             self._scan.check(self.values[start:past], self.valid, start)
 

@@ -172,8 +172,9 @@ class StreamFinding:
         """Return the rows of a span of one segment that are dated inside of the window; the span if times descend."""
         first_row, past_row, _ = span
         shown = self._shown
-        times = self._source.tuples_between(shown.stream_id, (), first_row, past_row).times
-        if not ascends(times):
+        tuples = self._source.tuples_between(shown.stream_id, (), first_row, past_row)
+        times = tuples.times
+        if not tuples.ascending and not ascends(times):
             return span
         begin = 0 if shown.begin_us is None else int(times.searchsorted(shown.begin_us))
         past = int(times.searchsorted(shown.end_us, side="right"))

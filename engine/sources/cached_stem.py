@@ -190,9 +190,12 @@ class CachedSteM:
             ):
                 raise PageExpiredError
             segments = dict(self.view.segments)
-            fresh = {
-                number: segments.get(number) or Segment(self._schema, start=0) for number in wanted
-            }
+            fresh = dict[int, Segment]()
+            for number in wanted:
+                before = fresh.get(number - 1) or segments.get(number - 1)
+                fresh[number] = segments.get(number) or Segment(
+                    self._schema, start=0, before=before
+                )
             self._read(index, fresh)
             self._results.cut()  # whose answer tells of another history, in which entries may be others
             if self.is_gone:

@@ -30,6 +30,12 @@ DTYPES: dict[ColumnType, np.dtype[Any]] = {
 """dtype of `Column.values` by type; strings are codes into a dictionary, timestamps microseconds."""
 
 
+class AscendingTexts(tuple[str, ...]):
+    """The texts of a dictionary that ascend, each of them once."""
+
+    __slots__ = ()
+
+
 @value_type
 class Column:
     """n values of one type.

@@ -156,7 +156,7 @@ class SeriesGroups(StreamFinding):
             checkpoint()
             piece = self.tuples_between(first_row, past_row, self._reading.group_names)
             late = pieces and piece.times[0] < pieces[-1].times[-1]
-            if not inside or late or not ascends(piece.times):
+            if not inside or late or not (piece.ascending or ascends(piece.times)):
                 return [self._read_of(self.visible())]
             pieces.append(piece)
         return pieces or [self._read_of(self.visible())]

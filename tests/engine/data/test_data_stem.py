@@ -118,6 +118,25 @@ def test_data_stem_of_lone_tuples_twin_holds_what_one_batch_leaves(schema):
         assert found.dictionary == wanted.dictionary
 
 
+def test_full_segments_share_the_texts_that_both_have():
+    """Of one that has others, or is not full, they are its own. Full ones know whether their times ascend."""
+    stem = DataSteM(SCHEMA)
+    late = numbered(0, SEGMENT_ROWS)
+    late[9:11] = [(0, 1, "other"), (0, 1, None)]
+    for rows in (*[numbered(0, SEGMENT_ROWS)] * 2, late, numbered(0, 20)):
+        stem.build(batch_of(rows, first_tuple_id=stem.past_row))
+    stem.check()
+    rows = slice(0, 20)
+    columns = [segment.column("t", rows) for segment in stem.segments.values()]
+    dictionaries = [column.dictionary or () for column in columns]
+    assert dictionaries[0] is dictionaries[1]
+    assert [["", "a", "b", "日本"], ["", "a", "b", "other", "日本"]] == list(
+        map(list, dictionaries[1:3])
+    )
+    assert ["", "a", "b", "日本"] == list(dictionaries[3])
+    assert [True, True, False, False] == [one.in_order for one in stem.segments.values()]
+
+
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=6), st.data())
 def test_data_stem_of_any_batches_oracle_gives_back_every_row(sizes, data):
     """Rows come back by number in any order, with their ids and times, however they were batched."""
