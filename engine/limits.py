@@ -259,6 +259,8 @@ DIGESTED_CHARACTERS_MAX: Final = 262_144
 """Characters of one such dictionary: it is held with its digests, which may be longer than its stream holds it."""
 CHUNK_GROUPS_MAX: Final = 1_000
 """Groups of a chunk on average whose partials are kept: merging more costs what reading the rows does."""
+SEGMENT_GROUPS_MAX: Final = 10_000
+"""Groups of a segment whose partial is kept, likewise."""
 
 # Histories.
 HISTORIES_MAX: Final = 64

@@ -58,6 +58,11 @@ class ChunkRows:
     lasts: Integers
 
     @property
+    def past(self) -> int:
+        """Return the number of the chunk behind the last one."""
+        return self.first + len(self.nexts)
+
+    @property
     def nbytes(self) -> int:
         """Return the bytes of the arrays."""
         return self.ends.nbytes + self.nexts.nbytes + self.lasts.nbytes
@@ -112,3 +117,9 @@ def all_rows(first: int, past: int, rows: int) -> ChunkRows:
     """Return all rows of the chunks `[first, past)`, each of which has so many."""
     edges = np.arange(first, past + 1, dtype=np.int64) * rows
     return ChunkRows(first, edges - edges[0], edges[:-1], edges[1:] - 1)
+
+
+def no_chunks(first: int) -> ChunkRows:
+    """Return the rows of no chunks, before chunk `first`."""
+    none = np.empty(0, dtype=np.int64)
+    return ChunkRows(first, np.zeros(1, dtype=np.int64), none, none)

@@ -125,12 +125,12 @@ def add_values(
     first, past = digits.start, digits.stop
     if values.dtype != np.float64:
         if members.edges is None:
-            kernels.add_ints(values, members.labels, rows, first)
+            kernels.add_ints(values, members.codes, rows, first)
         else:
             kernels.add_ints_of_runs(values, members.edges, rows, first)
         return True
     if members.edges is None:
-        return add_floats(values, members.labels, unit, rows, first, past)
+        return add_floats(values, members.codes, unit, rows, first, past)
     return add_floats_of_runs(values, members.edges, unit, rows, first, past)
 
 

@@ -118,7 +118,7 @@ def keep_least(
     if members.edges is not None:
         least_of_runs(words, members.edges, rows, place, turned, flip)
     else:
-        least_of_groups(words, members.labels, rows, place, turned, flip)
+        least_of_groups(words, members.codes, rows, place, turned, flip)
 
 
 def column_bytes(column: Column) -> int:

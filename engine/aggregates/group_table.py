@@ -1,9 +1,10 @@
 """The groups of a stream's partials, each with a number: keys are compared when groups come, later their numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from sys import getsizeof
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +103,8 @@ class GroupTable:
         if not self.keys:
             return self, partials
         named = [groups for groups, _ in pieces]
+        if self._by_text and all(one.keys[0].valid is None for one in named):
+            return self._numbered_texts([one.keys[0] for one in named], partials)
         keys = [stacked(some) for some in zip(*(one.keys for one in named), strict=True)]
         every = grouped(keys, sum(one.count for one in named))
         table, numbers = self._with(every.keys, every.count)
@@ -110,6 +113,26 @@ class GroupTable:
         return table, [
             replace(one, keys=(Column(ColumnType.INT64, own[one.keys[0].values + first]),))
             for one, first in zip(partials, firsts.tolist(), strict=True)
+        ]
+
+    def _numbered_texts(
+        self, named: Sequence[Column], partials: Sequence[Partial]
+    ) -> tuple["GroupTable", Sequence[Partial]]:
+        """Return partials with the numbers of their groups, which have these texts, and the table that has all.
+
+        Segments that follow each other mostly share a dictionary: its texts are looked up once.
+        """
+        distinct = {_whose(key): key for key in named}
+        if not self.count and len(distinct) == 1:  # with its dictionary, which others know
+            count = len(named[0])
+            table, numbers = GroupTable(named[:1], count), {_whose(named[0]): np.arange(count)}
+        else:
+            texts: dict[int, list[Any]] = {one: key.to_list() for one, key in distinct.items()}
+            table = self._with_texts(dict.fromkeys(chain.from_iterable(texts.values())))
+            numbers = {one: table.numbers_of(some) for one, some in texts.items()}
+        return table, [
+            replace(one, keys=(Column(ColumnType.INT64, numbers[_whose(key)][one.keys[0].values]),))
+            for one, key in zip(partials, named, strict=True)
         ]
 
     def merged(self, parts: Sequence[Partial]) -> Partial:
@@ -126,23 +149,28 @@ class GroupTable:
         keys = tuple([key.take(shown) for key in self.keys])
         return merged_states(parts, labels, keys, len(shown))
 
-    def wastes(self, partial: Partial) -> bool:
-        """Return whether most of many groups are none of a partial's, which knows its own by number.
+    def wastes(self, partials: Sequence[Partial]) -> bool:
+        """Return whether most of many groups are none of some partials', which know their own by number.
 
-        Cost: 0.5 ns for each of the partial's.
+        Cost: 0.5 ns for each of the partials'.
         """
         if not self.keys or self.count <= _WASTED_MIN:
             return False
         seen = np.zeros(self.count, dtype=np.bool_)
-        mark(partial.keys[0].values, 0, seen)
+        for partial in partials:
+            mark(partial.keys[0].values, 0, seen)
         return bool(_SHARE_MIN * np.count_nonzero(seen) < self.count)
 
-    def compacted(self, partial: Partial) -> tuple["GroupTable", Partial]:
-        """Return a table with the groups of a partial alone, and the partial with their numbers there."""
-        numbers, kept = numbered(partial.keys[0].values)
-        keys = (Column(ColumnType.INT64, numbers),)
+    def compacted(self, partials: Sequence[Partial]) -> tuple["GroupTable", list[Partial]]:
+        """Return a table with the groups of some partials alone, and these with their numbers there."""
+        every = [partial.keys[0].values for partial in partials]
+        numbers, kept = numbered(np.concatenate(every))
         table = GroupTable([key.take(kept) for key in self.keys], len(kept))
-        return table, replace(partial, keys=keys)
+        own = np.split(numbers, np.cumsum([len(some) for some in every[:-1]]))
+        return table, [
+            replace(partial, keys=(Column(ColumnType.INT64, some),))
+            for partial, some in zip(partials, own, strict=True)
+        ]
 
     def _grouped_by_codes(self, key: Column) -> tuple["GroupTable", Groups]:
         """Return rows in groups of texts, none of which is NULL."""
@@ -171,19 +199,32 @@ class GroupTable:
                 numbers = of_codes[used]
                 if (numbers != _UNKNOWN).all():
                     return self, numbers
-        of_texts, texts = self._numbers, [dictionary[code] for code in used.tolist()]
-        assert of_texts is not None, "the key is one of texts"
-        fresh = sorted(text for text in texts if text not in of_texts)
-        if fresh:
-            codes = np.arange(len(fresh), dtype=np.int32)
-            added = Column(ColumnType.STRING, codes, None, fresh)
-            return self._grown((added,), len(fresh)).with_texts(dictionary, used)
-        numbers = np.array([of_texts[text] for text in texts], dtype=np.int64)
+        texts = [dictionary[code] for code in used.tolist()]
+        table = self._with_texts(texts)
+        if table is not self:
+            return table.with_texts(dictionary, used)
+        numbers = self.numbers_of(texts)
         if len(dictionary) <= _TEXTS_A_GROUP_MAX * self.count:
             of_codes = np.full(len(dictionary), _UNKNOWN, dtype=np.int64)
             of_codes[used] = numbers
             self._remember(dictionary, of_codes)
         return self, numbers
+
+    def _with_texts(self, texts: Iterable[str]) -> "GroupTable":
+        """Return a table that has groups of some texts; the key is one of texts."""
+        of_texts = self._numbers
+        assert of_texts is not None, "the key is one of texts"
+        fresh = sorted(text for text in texts if text not in of_texts)
+        if not fresh:
+            return self
+        codes = np.arange(len(fresh), dtype=np.int32)
+        return self._grown((Column(ColumnType.STRING, codes, None, fresh),), len(fresh))
+
+    def numbers_of(self, texts: Sequence[str]) -> Integers:
+        """Return the numbers of texts that the table has."""
+        of_texts = self._numbers
+        assert of_texts is not None, "the key is one of texts"
+        return np.array([of_texts[text] for text in texts], dtype=np.int64)
 
     def _remember(self, dictionary: Sequence[str], of_codes: Integers) -> None:
         """Keep the numbers of the codes of a dictionary for those who read its rows again."""
@@ -206,6 +247,8 @@ class GroupTable:
         return self._grown([key.take(fresh) for key in keys], len(fresh)), numbers
 
     def _grown(self, keys: Sequence[Column], count: int) -> "GroupTable":
+        if not self.count:
+            return GroupTable(keys, count)
         pairs = zip(self.keys, keys, strict=True)
         return GroupTable([stacked(pair) for pair in pairs], self.count + count)
 
@@ -245,3 +288,9 @@ class GroupTable:
             self._order = None if ascends(order) else order
             self._order_is_known = True
         return self._order
+
+
+def _whose(key: Column) -> int:
+    """Return what is the same for keys that have all texts of one dictionary, in its order."""
+    assert key.dictionary is not None, "the key is one of texts"
+    return id(key.dictionary if len(key.dictionary) == len(key) else key)

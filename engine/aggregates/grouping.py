@@ -13,9 +13,9 @@ from psoup.engine.aggregates.aggregated import (
     state_of,
     values_read,
 )
-from psoup.engine.aggregates.groups import Groups, Members, grouped
+from psoup.engine.aggregates.groups import Groups, Members, first_values, grouped
 from psoup.engine.aggregates.state import Aggregated, State
-from psoup.engine.aggregates.tallies import Layout, Tallies, kind_of, tallies_of
+from psoup.engine.aggregates.tallies import Kind, Layout, Tallies, kind_of, tallies_of
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.values.evaluate import Columns, evaluate
 from psoup.engine.query.values.expression import (
@@ -50,12 +50,14 @@ class RowsToAggregate:
         count: n.
         times: (n,) tuple times.
         tuple_ids: (n,), or (p, n) for rows of p sources.
+        ascending: whether times are known to ascend.
     """
 
     columns: Columns
     count: int
     times: Integers
     tuple_ids: Integers
+    ascending: bool = False
 
 
 @value_type
@@ -151,10 +153,19 @@ class Grouping:
     ) -> Tallies:
         """Return the tallies of the rows in groups; `like` as in `tallies.tallies_of`."""
         read: list[tuple[Column | None, Members]] = []
-        for call in self._tallied:
+        for call, kind in zip(self._tallied, self.kinds, strict=True):
             arguments, passes = read_by(call, rows)
             columns, members = values_read(call, arguments, passes, groups)
-            read.append((columns[0] if columns else None, members))
+            column = columns[0] if columns else None
+            if (
+                column is not None
+                and column.values is rows.times
+                and rows.ascending
+                and kind is Kind.LEAST
+                and members.counts.all()
+            ):
+                column, members = first_values(column, members)
+            read.append((column, members))
         return tallies_of(self.kinds, read, groups.count, like)
 
     def results(self, tallies: Tallies, states: Sequence[State]) -> tuple[Aggregated, ...]:

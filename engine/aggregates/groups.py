@@ -1,15 +1,21 @@
 """Rows in groups of equal keys, and the rows of them that an aggregate reads."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.ordinals import TABLE_SPAN_MIN, column_of, numbered, ordinals
+from psoup.engine.aggregates.ordinals import (
+    TABLE_SPAN_MIN,
+    coded_texts,
+    column_of,
+    numbered,
+    ordinals,
+)
 from psoup.engine.kernels.exact_sums import count_rows
 from psoup.engine.kernels.gather import ascends
-from psoup.engine.kernels.grouping import divide, renumber, rows_by_group
+from psoup.engine.kernels.grouping import divide, first_of_groups, look_up, renumber, rows_by_group
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
@@ -61,12 +67,15 @@ class Members:
     def __init__(
         self,
         rows: Integers | None,
-        labels: Integers | None,
+        labels: NDArray[Any] | None,
         count: int,
         edges: Integers | None = None,
         counts: Integers | None = None,
     ) -> None:
-        """Take the rows and (m,) the group of each, None where `edges` tell it; and `counts`, where they are known."""
+        """Take the rows and (m,) the group of each, None where `edges` tell it; and `counts`, where they are known.
+
+        Labels are int64, or int32 where they are codes of texts.
+        """
         self.rows = rows
         self._labels = labels
         self.count = count
@@ -85,7 +94,14 @@ class Members:
         """Return the group of each row."""
         if self._labels is None:
             self._labels = np.repeat(np.arange(self.count), self.counts)
+        elif self._labels.dtype != np.int64:
+            self._labels = self._labels.astype(np.int64)
         return self._labels
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        """Return the group of each row, as narrow as it is there: int32 or int64."""
+        return self.labels if self._labels is None else self._labels
 
     @property
     def counts(self) -> Integers:
@@ -95,8 +111,17 @@ class Members:
                 self._counts = self.edges[1:] - self.edges[:-1]
             else:
                 self._counts = np.zeros(self.count, dtype=np.int64)
-                count_rows(self.labels, self._counts)
+                count_rows(self.codes, self._counts)
         return self._counts
+
+    @property
+    def first_rows(self) -> Integers:
+        """Return the place of the first row of each group among these: each has one at least."""
+        if self.edges is not None:
+            return self.edges[:-1]
+        found = np.full(self.count, -1, dtype=np.int64)
+        first_of_groups(self.codes, found)
+        return found
 
     def of(self, values: Integers) -> Integers:
         """Return those of (n,) or (p, n) values of all rows that belong to these."""
@@ -106,10 +131,13 @@ class Members:
 def grouped(keys: Sequence[Column], count: int) -> Groups:
     """Return `count` rows in groups; NULL equals NULL, and -0.0 equals 0.0. Without keys one group, also of no rows.
 
-    Cost: 2 ns a row for a key of narrow span or of few texts, 4 to 20 ns by hashing else; as much for each further key.
+    Cost: 0.5 ns a row for texts without NULLs that are in order, 2 ns for a key of narrow span or of few texts, 4 to 20
+    ns by hashing else; as much for each further key.
     """
     if not keys:
         return Groups((), Members(None, None, 1, np.array([0, count], dtype=np.int64)))
+    if len(keys) == 1 and (by_code := _grouped_by_code(keys[0])) is not None:
+        return by_code
     labels, values = _distinct(keys[0])
     groups, found = len(values), [values]
     for key in keys[1:]:
@@ -120,6 +148,23 @@ def grouped(keys: Sequence[Column], count: int) -> Groups:
         found = [*(column.take(former) for column in found), values.take(own)]
         groups = len(pairs)
     return Groups(tuple(found), Members(None, labels, groups, edges_of(labels, groups)))
+
+
+def _grouped_by_code(key: Column) -> Groups | None:
+    """Return rows in groups of texts, none of which is NULL; None for other keys, and for far more texts than rows."""
+    if key.dictionary is None or key.valid is not None:
+        return None
+    found = coded_texts(key.values, key.dictionary)
+    if found is None:
+        return None
+    count, labels, counts = len(found.texts), key.values, found.counts
+    if found.places is not None:
+        labels, used = np.empty(len(key), dtype=np.int64), np.flatnonzero(found.counts)
+        look_up(key.values, 0, found.places, labels)
+        counts = np.empty(count, dtype=np.int64)
+        counts[found.places[used]] = found.counts[used]
+    texts = column_of(key.type, np.arange(count), found.texts, None)
+    return Groups((texts,), Members(None, labels, count, edges_of(labels, count), counts))
 
 
 def placed(groups: Groups) -> Groups:
@@ -144,7 +189,7 @@ def divided(groups: Groups, edges: Integers) -> tuple[Integers, Groups]:
         return np.arange(units), Groups((), Members(None, None, units, edges))
     if units * count <= max(TABLE_SPAN_MIN, 2 * len(groups.members)):
         labels, counts = np.empty(len(groups.members), np.int64), np.zeros(units * count, np.int64)
-        divide(groups.labels, edges, count, labels, counts)
+        divide(groups.members.codes, edges, count, labels, counts)
         pairs = np.flatnonzero(counts)
         if len(pairs) < len(counts):
             renumber(labels, np.cumsum(counts > 0) - 1)
@@ -169,7 +214,20 @@ def members(groups: Groups, taken: NDArray[np.bool_] | None) -> Members:
     rows = np.flatnonzero(taken)
     if every.edges is not None:
         return Members(rows, None, every.count, np.searchsorted(rows, every.edges))
-    return Members(rows, every.labels[rows], every.count)
+    return Members(rows, every.codes[rows], every.count)
+
+
+def first_values(column: Column, members: Members) -> tuple[Column, Members]:
+    """Return the first value of each group, which stands for all of it: the least where values ascend.
+
+    Args:
+        column: values of the members, none of them NULL.
+        members: each group has one at least.
+    """
+    edges = np.arange(members.count + 1, dtype=np.int64)
+    return column.take(members.first_rows), Members(
+        None, None, members.count, edges, members.counts
+    )
 
 
 def in_order(labels: Integers, groups: int) -> tuple[Integers, Integers]:
@@ -208,10 +266,11 @@ def _distinct_values(key: Column) -> tuple[Integers, Column]:
     return labels, column_of(key.type, distinct, None, None)
 
 
-def edges_of(labels: Integers, groups: int) -> Integers | None:
+def edges_of(labels: NDArray[Any], groups: int) -> Integers | None:
     """Return where the rows of each group begin and the last ones end; None where labels do not ascend."""
     if not len(labels) or labels[0] or labels[-1] != groups - 1:
         return None
-    if not ascends(labels[:_GLANCE]) or not ascends(labels):
-        return None
+    for some in (labels[:_GLANCE], labels):
+        if not ascends(some.astype(np.int64, copy=False)):
+            return None
     return np.searchsorted(labels, np.arange(groups + 1))

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
+from psoup.engine.kernels.exact_sums import count_rows
 from psoup.engine.kernels.grouping import (
     TOO_MANY_STEPS,
     look_up,
@@ -19,7 +20,7 @@ from psoup.engine.kernels.grouping import (
 )
 from psoup.engine.kernels.order import sortable
 from psoup.engine.kernels.span import least_most
-from psoup.engine.tuples.batch import DTYPES, Column
+from psoup.engine.tuples.batch import DTYPES, AscendingTexts, Column
 from psoup.engine.tuples.schema import ColumnType
 from psoup.engine.tuples.value_type import value_type
 
@@ -42,6 +43,42 @@ class Ordinals:
 
     keys: Integers
     texts: Sequence[str] | None = None
+
+
+@value_type
+class CodedTexts:
+    """The texts of a column without NULLs, by their codes.
+
+    Attributes:
+        texts: those that occur, ascending.
+        counts: (d,) how many rows have each code.
+        places: (d,) the place of each code among the texts, anything where it does not occur; None = it is the code.
+    """
+
+    texts: Sequence[str]
+    counts: Integers
+    places: Integers | None
+
+
+def coded_texts(codes: NDArray[np.int32], dictionary: Sequence[str]) -> CodedTexts | None:
+    """Return the texts of (n,) codes; None where the dictionary has far more of them than there are rows.
+
+    Cost: 0.5 ns a row; O(d log d) of the d texts that occur where they are not in order.
+    """
+    if len(dictionary) > max(TABLE_SPAN_MIN, 2 * len(codes)):
+        return None
+    counts = np.zeros(len(dictionary), dtype=np.int64)
+    count_rows(codes, counts)
+    used = np.flatnonzero(counts)
+    if len(used) == len(counts):
+        if isinstance(dictionary, AscendingTexts):
+            return CodedTexts(dictionary, counts, None)
+        texts, ranks = _ranked(list(dictionary[: len(counts)]))  # it may have grown meanwhile
+        return CodedTexts(texts, counts, ranks)
+    texts, ranks = _ranked([dictionary[code] for code in used.tolist()])
+    places = np.zeros(len(counts), dtype=np.int64)
+    places[used] = np.arange(len(used)) if ranks is None else ranks
+    return CodedTexts(texts, counts, places)
 
 
 def ordinals(column: Column) -> Ordinals:
@@ -109,26 +146,18 @@ def numbered(keys: Integers) -> tuple[Integers, Integers]:
 
 def _of_texts(codes: NDArray[np.int32], dictionary: Sequence[str]) -> Ordinals:
     """Return the places of texts among those that occur."""
-    if len(dictionary) > max(TABLE_SPAN_MIN, 2 * len(codes)):
+    found = coded_texts(codes, dictionary)
+    if found is None:
         keys, used = numbered(codes.astype(np.int64))
         texts, ranks = _ranked([dictionary[code] for code in used.tolist()])
         if ranks is not None:
             renumber(keys, ranks)
         return Ordinals(keys, texts)
-    seen = np.zeros(len(dictionary), dtype=np.bool_)
-    mark(codes, 0, seen)
-    used = np.flatnonzero(seen)
-    if len(used) == len(seen):
-        texts, ranks = _ranked(list(dictionary[: len(seen)]))  # it may have grown meanwhile
-        if ranks is None:
-            return Ordinals(codes.astype(np.int64), texts)
-    else:
-        texts, ranks = _ranked([dictionary[code] for code in used.tolist()])
-    numbers = np.zeros(len(dictionary), dtype=np.int64)
-    numbers[used] = np.arange(len(used)) if ranks is None else ranks
+    if found.places is None:
+        return Ordinals(codes.astype(np.int64), found.texts)
     keys = np.empty(len(codes), dtype=np.int64)
-    look_up(codes, 0, numbers, keys)
-    return Ordinals(keys, texts)
+    look_up(codes, 0, found.places, keys)
+    return Ordinals(keys, found.texts)
 
 
 def _ranked(texts: list[str]) -> tuple[list[str], Integers | None]:

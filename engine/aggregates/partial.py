@@ -179,11 +179,14 @@ def run_of(
 
     Cost: that of `Grouping.aggregated`.
     """
-    numbers, groups = divided(groups or grouping.groups(rows), edges)
+    groups, units = groups or grouping.groups(rows), len(edges) - 1
+    if units == 1:
+        of_units = np.zeros(groups.count, dtype=np.int64)
+    else:
+        of_units, groups = divided(groups, edges)
     if groups.count > groups_max:
         return None
-    partial = partial_of(grouping, rows, groups, like)
-    return _run(first, first + len(edges) - 1, numbers, partial)
+    return _run(first, first + units, of_units, partial_of(grouping, rows, groups, like))
 
 
 def merged(partials: Sequence[Partial]) -> Partial:
@@ -221,4 +224,6 @@ def finished(grouping: Grouping, partial: Partial) -> AggregatedGroups:
 
 def _run(first: int, past: int, numbers: Integers, partial: Partial) -> PartialRun:
     """Return the partials of units; `numbers` says to which of them, from 0 on, each group belongs, ascending."""
+    if past - first == 1:
+        return PartialRun(first, np.array([0, partial.count]), partial)
     return PartialRun(first, np.searchsorted(numbers, np.arange(past - first + 1)), partial)

@@ -1,9 +1,8 @@
 """The aggregates of one condition over one stream: partials of whole chunks, and the rows of all others."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import groupby, pairwise
-from typing import Final, Protocol
+from itertools import groupby
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,32 +18,30 @@ from psoup.engine.aggregates.chunk_rows import (
 )
 from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.groups import Groups, placed
-from psoup.engine.aggregates.partial import (
-    Partial,
-    PartialRun,
-    finished,
-    partial_of,
-    run_of,
-)
-from psoup.engine.aggregates.partial_cache import (
-    TOO_MANY_GROUPS,
-    ChunkRun,
-    Runs,
+from psoup.engine.aggregates.groups import placed
+from psoup.engine.aggregates.partial import Partial, finished, partial_of, run_of
+from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, TooManyGroups
+from psoup.engine.aggregates.stream_partials import (
+    Chunks,
+    MadeUnits,
     StreamPartials,
-    TooManyGroups,
-    partials_of,
+    TooManyGroupsError,
+    nothing_known,
 )
+from psoup.engine.aggregates.tallies import Layout
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import RowSpan, by_segment
-from psoup.engine.limits import CHUNK_GROUPS_MAX, CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
+from psoup.engine.limits import (
+    CHUNK_GROUPS_MAX,
+    CHUNK_ROWS,
+    PARTIALS_CACHE_BYTES_MAX,
+    SEGMENT_GROUPS_MAX,
+    SEGMENT_ROWS,
+)
 from psoup.engine.results.segment_hits import NO_ROWS
 from psoup.engine.tuples.value_type import value_type
 
 Rows = NDArray[np.int64]
-
-CHUNKS_AT_ONCE: Final = SEGMENT_ROWS // CHUNK_ROWS
-"""Whose rows are read together: those of a segment, which has one dictionary a column, half a megabyte a column."""
 
 
 class HitsToAggregate(Protocol):
@@ -95,10 +92,6 @@ class StreamAggregates:
     partials: StreamPartials | TooManyGroups | None
 
 
-class _TooManyGroupsError(Exception):
-    """Partials of these chunks are not worth keeping."""
-
-
 def aggregates_of(
     spans: Sequence[RowSpan],
     grouping: Grouping,
@@ -121,25 +114,31 @@ def aggregates_of(
         lowest_row: rows below it have been dropped.
         whole_row: rows below it lie in whole chunks, which do not change, and whose partials are kept.
 
-    Cost: O(groups) for each segment, and for each chunk at the ends of spans; of chunks without partials, and of those
-    that an end of the window cuts, that of reading and aggregating their rows.
+    Cost: O(groups) for each segment, and for each chunk at the ends of spans; of segments and chunks without partials,
+    and of chunks that an end of the window cuts, that of reading and aggregating their rows.
     """
-    whole = [one for span in spans if (one := _whole_chunks(span, whole_row)) is not None]
-    if not whole or not grouping.mergeable or isinstance(known, TooManyGroups):
+    if not grouping.mergeable or isinstance(known, TooManyGroups):
         return _of_rows(spans, grouping, stream, known)
-    try:
-        kept = _reaching(whole, grouping, stream, known, lowest_row)
-    except _TooManyGroupsError:
-        return _of_rows(spans, grouping, stream, TOO_MANY_GROUPS)
+    unit = 1 if known is None else known.unit
+    whole = [_whole_chunks(span, whole_row, unit) for span in spans]
+    chunks = [one for one in whole if one is not None]
+    if not chunks:
+        return _of_rows(spans, grouping, stream, known)
+    kept = _reaching(chunks, grouping, stream, known, lowest_row)
+    if isinstance(kept, TooManyGroups):
+        return _of_rows(spans, grouping, stream, kept)
+    if kept.unit != unit:  # chunks turned out to have too many groups
+        return aggregates_of(
+            spans, grouping, stream, known=kept, lowest_row=lowest_row, whole_row=whole_row
+        )
     parts: list[Partial] = []
     extents: list[RowExtent] = []
-    for first, past in whole:
+    for first, past in chunks:
         parts += kept.of(first, past)
         extents.append(kept.extent(first, past))
     table = kept.table
-    for rows, extent in _read(
-        [part for span in spans for part in _ragged(span, whole_row)], stream
-    ):
+    ragged = [part for span, own in zip(spans, whole, strict=True) for part in _ragged(span, own)]
+    for rows, extent in _read(ragged, stream):
         table, groups = table.grouped(grouping, rows)
         if groups.count > GROUPS_AT_ONCE:
             return _of_rows(spans, grouping, stream, kept)
@@ -149,19 +148,19 @@ def aggregates_of(
 
 
 def sealed_partials(
-    first: int,
-    past: int,
+    chunks: range,
     grouping: Grouping,
     stream: HitsToAggregate,
     *,
     known: StreamPartials | TooManyGroups | None,
     lowest_row: int,
 ) -> StreamPartials | TooManyGroups:
-    """Return partials of the whole chunks `[first, past)` with those that are known; what is known where nothing lacks.
+    """Return partials of some whole chunks, of each of them, with those that are known.
+
+    Where they have too many groups, none of chunks: these are made of segments, by the next call.
 
     Args:
-        first: the first chunk.
-        past: the one behind the last.
+        chunks: that follow each other, one at least; whole segments, if what is known is not `divided`.
         grouping: keys and aggregates, which can be merged.
         stream: the rows of the condition.
         known: partials that there are already.
@@ -171,10 +170,8 @@ def sealed_partials(
     """
     if isinstance(known, TooManyGroups):
         return known
-    try:
-        return _reaching([(first, past)], grouping, stream, known, lowest_row)
-    except _TooManyGroupsError:
-        return TOO_MANY_GROUPS
+    span = chunks.start, chunks.stop
+    return _reaching([span], grouping, stream, known, lowest_row, every_chunk=True)
 
 
 def _of_rows(
@@ -190,31 +187,40 @@ def _of_rows(
 
 
 def _reaching(
-    whole: Sequence[tuple[int, int]],
+    chunks: Sequence[Chunks],
     grouping: Grouping,
     stream: HitsToAggregate,
     known: StreamPartials | None,
     lowest_row: int,
-) -> StreamPartials:
-    """Return partials of all whole chunks. Raises _TooManyGroupsError."""
-    first, past = whole[0][0], whole[-1][1]
-    make = _maker(grouping, stream)
-    if known is None:
-        table = GroupTable.of_kinds([key.type for key in grouping.keys])
-        return partials_of(*make(first, past, table))
-    return known.reaching(first, past, lowest=-(-lowest_row // CHUNK_ROWS), make=make)
+    *,
+    every_chunk: bool = False,
+) -> StreamPartials | TooManyGroups:
+    """Return partials that reach whole chunks; of none, and not `divided`, where chunks have too many groups."""
+    none = nothing_known(GroupTable.of_kinds([key.type for key in grouping.keys]), 0)
+    try:
+        return (known or none).reaching(
+            chunks,
+            lowest=-(-lowest_row // CHUNK_ROWS),
+            make=_Making(grouping, stream),
+            every_chunk=every_chunk,
+        )
+    except TooManyGroupsError as error:
+        return nothing_known(none.table, 0, divided=False) if error.of_chunks else TOO_MANY_GROUPS
 
 
-def _whole_chunks(span: RowSpan, whole_row: int) -> tuple[int, int] | None:
-    """Return the whole chunks `[first, past)` of a span all of whose rows are visible; None = there is none."""
+def _whole_chunks(span: RowSpan, whole_row: int, unit: int) -> Chunks | None:
+    """Return the whole chunks `[first, past)` of a span all of whose rows are visible; None = there is none.
+
+    They are units of so many chunks.
+    """
     first_row, past_row, inside = span
-    first, past = -(-first_row // CHUNK_ROWS), min(past_row, whole_row) // CHUNK_ROWS
-    return (first, past) if inside and first < past else None
+    rows = unit * CHUNK_ROWS
+    first, past = -(-first_row // rows), min(past_row, whole_row) // rows
+    return (first * unit, past * unit) if inside and first < past else None
 
 
-def _ragged(span: RowSpan, whole_row: int) -> list[RowSpan]:
+def _ragged(span: RowSpan, whole: Chunks | None) -> list[RowSpan]:
     """Return what a span has beside its whole chunks."""
-    whole = _whole_chunks(span, whole_row)
     if whole is None:
         return [span]
     first_row, past_row, inside = span
@@ -248,39 +254,56 @@ def _read(
             yield stream.read(rows), extent_of(rows)
 
 
-def _maker(grouping: Grouping, stream: HitsToAggregate) -> Runs:
-    """Return what makes the partials of chunks of their hits, some chunks at once."""
+class _Making:
+    """Makes partials of the hits of a condition, those of a segment at once: they have one dictionary a column."""
 
-    def make(first: int, past: int, table: GroupTable) -> tuple[GroupTable, ChunkRun]:
-        pieces: list[tuple[Groups, PartialRun]] = []
-        read: list[ChunkRows] = []
-        taken, like = 0, None
-        cuts = range(first - first % CHUNKS_AT_ONCE + CHUNKS_AT_ONCE, past, CHUNKS_AT_ONCE)
-        for begin, end in pairwise((first, *cuts, past)):
-            checkpoint()
-            rows, chunks = _chunks(stream, begin, end)
-            most, groups = CHUNK_GROUPS_MAX * (end - begin), grouping.groups(rows)
-            own = placed(groups)
-            run = run_of(grouping, rows, chunks.ends, begin, groups_max=most, groups=own, like=like)
-            if run is None:
-                raise _TooManyGroupsError
-            like = run.partial.tallies.layout
-            pieces.append((groups, run))
-            read.append(chunks)
-            taken += run.nbytes + chunks.nbytes
-            if taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
-                raise _TooManyGroupsError
-        table, partials = table.numbered([(groups, run.partial) for groups, run in pieces])
-        runs = [
-            replace(run, partial=partial)
-            for (_, run), partial in zip(pieces, partials, strict=True)
-        ]
-        every = ChunkRun(runs[0].followed(*runs[1:]), read[0].followed(*read[1:]))
-        if every.nbytes + table.nbytes > PARTIALS_CACHE_BYTES_MAX:
-            raise _TooManyGroupsError
-        return table, every
+    def __init__(self, grouping: Grouping, stream: HitsToAggregate) -> None:
+        self._grouping = grouping
+        self._stream = stream
+        self._like: Layout | None = None
+        """Of the partials that were made last: the next ones are to be merged with them."""
+        self._taken = 0
 
-    return make
+    def chunks(self, first: int, past: int) -> MadeUnits:
+        """Return the partials of the chunks `[first, past)` of one segment."""
+        rows, chunks = _chunks(self._stream, first, past)
+        groups_max = CHUNK_GROUPS_MAX * (past - first)
+        made = self._made(rows, chunks, chunks.ends, first, groups_max)
+        if made is None:
+            raise TooManyGroupsError(of_chunks=True)
+        return made
+
+    def segment(self, first: int, past: int) -> MadeUnits:
+        """Return the partial of the chunks `[first, past)` together, which are a segment."""
+        rows, chunks = _chunks(self._stream, first, past)
+        number, edges = first // (past - first), chunks.ends[[0, -1]]
+        made = self._made(rows, chunks, edges, number, SEGMENT_GROUPS_MAX)
+        if made is None:
+            raise TooManyGroupsError
+        return made
+
+    def _made(
+        self, rows: RowsToAggregate, chunks: ChunkRows, edges: Rows, first: int, groups_max: int
+    ) -> MadeUnits | None:
+        """Return the partials of units of rows, which `edges` cut; None where they have more groups than these."""
+        checkpoint()
+        groups = self._grouping.groups(rows)
+        run = run_of(
+            self._grouping,
+            rows,
+            edges,
+            first,
+            groups_max=groups_max,
+            groups=placed(groups),
+            like=self._like,
+        )
+        if run is None:
+            return None
+        self._like = run.partial.tallies.layout
+        self._taken += run.nbytes + chunks.nbytes
+        if self._taken > PARTIALS_CACHE_BYTES_MAX:  # nor would they be kept
+            raise TooManyGroupsError
+        return MadeUnits(groups, run, chunks)
 
 
 def _chunks(stream: HitsToAggregate, first: int, past: int) -> tuple[RowsToAggregate, ChunkRows]:

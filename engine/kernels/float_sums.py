@@ -178,13 +178,13 @@ def _add_run(
 
 @compiled
 def add_floats(
-    values: Floats, labels: Integers, unit: int, digits: Integers, first: int, past: int
+    values: Floats, labels: NDArray[Any], unit: int, digits: Integers, first: int, past: int
 ) -> bool:
     """Add (n,) float64 values to the numbers of their groups.
 
     Args:
         values: (n,) finite.
-        labels: (n,) the group of each.
+        labels: (n,) the group of each, int32 or int64.
         unit: the exponent of the first digit of a number.
         digits: (g, w) added to, not carried.
         first: which of them is the first digit of a number.
@@ -193,7 +193,7 @@ def add_floats(
     Returns:
         Whether the digits reach as low and as high as the values do; where they do not, digits hold anything.
 
-    Cost: 1.5 to 3 ns a value.
+    Cost: 1 to 3 ns a value.
     """
     bits, sums = values.view(np.int64), np.zeros((len(digits), 3), dtype=np.int64)
     for begin in range(0, len(values), _ROWS_OF_GROUPS):
@@ -217,7 +217,7 @@ def add_floats(
 @compiled
 def _add_groups(
     values: Floats,
-    labels: Integers,
+    labels: NDArray[Any],
     shifters: tuple[float, float, float],
     count: int,
     sums: Integers,
@@ -226,7 +226,7 @@ def _add_groups(
     one, two, three = shifters
     bits_one, bits_two, bits_three = _bits_of(one), _bits_of(two), _bits_of(three)
     for row in range(len(values)):
-        group, value = labels[row], values[row]
+        group, value = np.uint64(labels[row]), values[row]
         rounded = value + one
         rest = value - (rounded - one)
         next_rounded = rest + two
@@ -237,7 +237,9 @@ def _add_groups(
 
 
 @compiled
-def _put_floats(bits: Integers, labels: Integers, unit: int, digits: Integers, first: int) -> None:
+def _put_floats(
+    bits: Integers, labels: NDArray[Any], unit: int, digits: Integers, first: int
+) -> None:
     """Add values, given by their (n,) bits, to the numbers of their groups bit by bit."""
     for row in range(len(bits)):
         _put_float(digits, labels[row], bits[row], unit, first)

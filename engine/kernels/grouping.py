@@ -88,12 +88,12 @@ def renumber(labels: Integers, numbers: Integers) -> None:
 
 @compiled
 def divide(
-    labels: Integers, edges: Integers, groups: int, found: Integers, counts: Integers
+    labels: NDArray[Any], edges: Integers, groups: int, found: Integers, counts: Integers
 ) -> None:
     """Number the groups of each unit by themselves: group g of unit u is number `u * groups + g`.
 
     Args:
-        labels: (n,) the group of each row.
+        labels: (n,) the group of each row, int32 or int64.
         edges: (u + 1,) where the rows of each unit begin, and the last ones end, at n.
         groups: how many groups there are.
         found: (n,) written: the number of each row.
@@ -105,7 +105,27 @@ def divide(
         for row in range(edges[unit], edges[unit + 1]):
             number = unit * groups + labels[row]
             found[row] = number
-            counts[number] += 1
+            counts[np.uint64(number)] += 1
+
+
+@compiled
+def first_of_groups(labels: NDArray[Any], found: Integers) -> None:
+    """Write the first row of each group.
+
+    Args:
+        labels: (n,) the group of each row, int32 or int64.
+        found: (g,) filled with -1; a group without rows keeps it.
+
+    Cost: 0.3 ns a row, up to the one by which each group has one.
+    """
+    left = len(found)
+    for row in range(len(labels)):
+        group = np.uint64(labels[row])
+        if found[group] < 0:
+            found[group] = row
+            left -= 1
+            if left == 0:
+                return
 
 
 @compiled

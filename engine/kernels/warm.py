@@ -66,7 +66,7 @@ def warm_up(
         for step in steps:
             step()
             between()
-        return 85 + json_bodies.warm_up()
+        return 92 + json_bodies.warm_up()
 
 
 def _order(words: Words, bitmaps: Words) -> None:
@@ -152,16 +152,17 @@ def _group() -> None:
     """Put one row into one group, and find what stands first in it."""
     values, labels, numbers = np.zeros((3, 1), dtype=np.int64)
     edges, seen = np.arange(2), np.zeros(1, dtype=np.bool_)
+    rows = np.zeros((1, 1), dtype=np.int64)
     for some in (values, np.zeros(1, dtype=np.int32)):
         grouping.mark(some, 0, seen)
         grouping.look_up(some, 0, numbers, labels)
+        grouping.divide(some, edges, 1, numbers.copy(), numbers.copy())
+        grouping.first_of_groups(some, numbers.copy())
+        extremes.least_of_groups(values, some, rows, 0, extremes.WHOLE, 0)
     grouping.number_distinct(values, labels, numbers)
     grouping.renumber(labels, numbers)
-    grouping.divide(labels, edges, 1, numbers.copy(), numbers.copy())
     grouping.rows_by_group(labels, np.zeros(2, dtype=np.int64), numbers)
     grouping.sort_runs(values, edges, 1)
-    rows = np.zeros((1, 1), dtype=np.int64)
-    extremes.least_of_groups(values, labels, rows, 0, extremes.WHOLE, 0)
     extremes.least_of_runs(values, edges, rows, 0, extremes.WHOLE, 0)
     extremes.least_of_spans(values, labels, edges[1:], np.zeros(2, dtype=np.int64), numbers)
     extremes.first_rows(values[None, :].copy(), labels, numbers)
@@ -172,16 +173,17 @@ def _sum() -> None:
     floats, labels, edges = np.zeros(1), np.zeros(1, dtype=np.int64), np.arange(2)
     values, sums = np.zeros(1, dtype=np.int64), np.zeros((1, 8), dtype=np.int64)
     float_sums.exponents(floats)
-    float_sums.add_floats(floats, labels, 0, sums, 0, 8)
+    for some in (labels, np.zeros(1, dtype=np.int32)):
+        float_sums.add_floats(floats, some, 0, sums, 0, 8)
+        exact_sums.add_ints(values, some, sums, 0)
+        exact_sums.count_rows(some, values.copy())
     float_sums.add_floats_of_runs(floats, edges, 0, sums, 0, 8)
     exact_sums.add_float_squares(values, labels, 0, sums)
     exact_sums.add_int_squares(values, labels, sums)
-    exact_sums.add_ints(values, labels, sums, 0)
     exact_sums.add_ints_of_runs(values, edges, sums, 0)
     exact_sums.add_weighted(values, values, labels, 0, sums, whole=True)
     order = labels, np.zeros(3, dtype=np.int64)
     exact_sums.add_spans(values, order, order, values, labels, 0, sums, whole=True)
-    exact_sums.count_rows(labels, values)
     exact_sums.add_counts(values, labels, values.copy())
     digits.add_numbers(sums, labels, 0, sums.copy())
     digits.merge_rows(sums, labels, 8, sums.copy())

@@ -62,7 +62,8 @@ def rows_to_aggregate(parts: Sequence[Tuples], leaves: Instants) -> RowsToAggreg
             return Column(ColumnType.TIMESTAMP, leaves)
         return parts[ref.source].columns[ref.name]
 
-    return RowsToAggregate(column, len(times), times, ids)
+    ascending = len(parts) == 1 and parts[0].ascending
+    return RowsToAggregate(column, len(times), times, ids, ascending)
 
 
 @value_type

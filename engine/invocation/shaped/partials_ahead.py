@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.engine.aggregates.partial_cache import Key, StreamPartials, TooManyGroups
+from psoup.engine.aggregates.partial_cache import Key, TooManyGroups
+from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
@@ -92,8 +93,7 @@ def step_ahead(
     if step:
         made = finding.settled(
             lambda: sealed_partials(
-                step.start,
-                step.stop,
+                step,
                 grouping,
                 StreamRows(finding, reading.group_names),
                 known=known,
@@ -126,6 +126,9 @@ def _step(needed: range, known: StreamPartials | TooManyGroups | None) -> range:
     """Return which chunks to make now, of those that are needed; none where all are known."""
     if isinstance(known, TooManyGroups):
         return range(0)
+    if known is not None:
+        begin, end = -(-needed.start // known.unit), needed.stop // known.unit
+        needed = range(begin * known.unit, max(begin, end) * known.unit)
     if known is None or known.past < needed.start or known.first > needed.stop:
         return needed[:CHUNKS_OF_STEP]
     if known.first > needed.start:

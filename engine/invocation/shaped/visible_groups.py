@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial_cache import StreamPartials, TooManyGroups
+from psoup.engine.aggregates.partial_cache import TooManyGroups
+from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.invocation.changes import RowsToShape
 from psoup.engine.invocation.shaped.extent import Extent, extent_of
 from psoup.engine.invocation.shaped.grouping import (

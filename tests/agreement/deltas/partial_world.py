@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psoup.engine.aggregates import partial_cache
-from psoup.engine.aggregates.partial_cache import StreamPartials
+from psoup.engine.aggregates import stream_partials
+from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.invocation import stream_aggregates
 from psoup.engine.invocation.shaped.grouping import grouping_of
 from psoup.engine.invocation.stream_finding import StreamFinding
@@ -95,4 +95,4 @@ def with_small_units(patching: pytest.MonkeyPatch) -> None:
 
     patching.setattr(StreamFinding, "whole_row", property(whole_row))
     patching.setattr(stream_aggregates, "CHUNK_ROWS", UNIT_ROWS)
-    patching.setattr(partial_cache, "LEVEL_FANOUT", UNITS_TOGETHER)
+    patching.setattr(stream_partials, "LEVEL_FANOUT", UNITS_TOGETHER)

@@ -156,12 +156,12 @@ MUTANTS_OF_GROUPS: dict[str, Patch] = {
 }
 
 
-def nothing_beside_whole_units(span: Any, whole_row: int) -> Any:
-    return [] if WHOLE_CHUNKS(span, whole_row) else [span]
+def nothing_beside_whole_units(span: Any, whole: Any) -> Any:
+    return [] if whole else [span]
 
 
-def cut_units_too(span: Any, whole_row: int) -> Any:
-    return WHOLE_CHUNKS((*span[:2], True), whole_row)
+def cut_units_too(span: Any, whole_row: int, unit: int) -> Any:
+    return WHOLE_CHUNKS((*span[:2], True), whole_row, unit)
 
 
 WHOLE_CHUNKS = stream_aggregates._whole_chunks

@@ -102,10 +102,10 @@ def test_groups_that_no_partial_has_any_more_are_let_go(monkeypatch):
         rows = rows_of(grouping, [Column(Type.INT64, np.arange(begin, begin + 10))])
         table, part = numbered(table, grouping, rows)
         parts.append(part)
-    assert not table.wastes(parts[2])
+    assert not table.wastes(parts[2:])
     few = parts[0].take(np.array([7, 2]))
-    assert table.wastes(few)
-    smaller, renamed = table.compacted(few)
+    assert table.wastes([few, few])
+    smaller, (renamed, _) = table.compacted([few, few])
     assert 2 == smaller.count
     expected = shown(finished(grouping, table.merged([few])))
     assert expected == shown(finished(grouping, smaller.merged([renamed])))

@@ -204,6 +204,41 @@ def test_partials_of_sums_that_lie_far_apart_are_merged_in_digits_for_both():
     assert layout is pickle.loads(pickle.dumps(parts[0])).tallies.layout
 
 
+@pytest.mark.parametrize("keys", [(), ("key",), ("key", "number")], ids=str)
+def test_least_times_of_rows_in_order_are_those_of_the_first_rows(keys):
+    """Where times ascend no other row is looked at; FILTER, and rows of several units, change nothing."""
+    when = ColumnRef(0, "when", Type.TIMESTAMP)
+    passes = Compare(CompareOp.GE, ColumnRef(0, "number", Type.INT64), Constant(2, Type.INT64))
+    calls = [
+        AggregateCall(function, (when,), False, some, Type.TIMESTAMP)
+        for function in (Function.MIN, Function.MAX)
+        for some in (None, passes)
+    ]
+    grouping = Grouping([KEYS[key] for key in keys], calls)
+    plain = rows_of(drawn(Type.INT64, 1), np.arange(COUNT))
+    times = np.sort(plain.times)
+
+    def columns(ref):
+        return Column(Type.TIMESTAMP, times) if ref == when else plain.columns(ref)
+
+    edges = np.array([0, 100, COUNT])
+    expected, found = [
+        run_of(
+            grouping,
+            RowsToAggregate(columns, COUNT, times, plain.tuple_ids, ascending),
+            edges,
+            0,
+            groups_max=COUNT,
+        )
+        for ascending in (False, True)
+    ]
+    assert expected is not None
+    assert found is not None
+    words = expected.partial.tallies.rows
+    assert words.tolist() == found.partial.tallies.rows.tolist()
+    assert words[:, 0].sum() == COUNT
+
+
 def test_nbytes_of_a_partial_counts_its_arrays():
     """Eight bytes for each count, digits of each sum, and texts."""
     grouping = Grouping(

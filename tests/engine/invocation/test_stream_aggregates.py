@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from psoup.engine.aggregates import partial_cache
+from psoup.engine.aggregates import stream_partials
 from psoup.engine.aggregates.chunk_rows import extent_of
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import finished
-from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache, StreamPartials
+from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache
+from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.invocation import stream_aggregates
 from psoup.engine.invocation.stream_aggregates import aggregates_of
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
@@ -59,6 +59,7 @@ class Hits:
             "x": Column(Type.FLOAT64, VALUES[rows]),
             "key": Column(Type.STRING, (rows % self.groups).astype(np.int32), None, TEXTS),
             "wide": Column(Type.INT64, rows * 7),
+            "many": Column(Type.INT64, rows % 4_001),
         }
         return RowsToAggregate(lambda ref: columns[ref.name], len(rows), TIMES[rows], rows)
 
@@ -101,7 +102,7 @@ class AllRows(Hits):
 
 
 def grouping_of(*keys):
-    kinds = {"key": Type.STRING, "wide": Type.INT64}
+    kinds = {"key": Type.STRING, "wide": Type.INT64, "many": Type.INT64}
     return Grouping([ColumnRef(0, key, kinds[key]) for key in keys], CALLS)
 
 
@@ -157,10 +158,59 @@ def test_a_window_that_is_asked_for_again_reads_the_rows_at_its_ends_alone():
     assert shown(first.groups) == shown(again.groups)
 
 
-@pytest.mark.parametrize("units", [2, 3, partial_cache.LEVEL_FANOUT])
+def test_a_segment_is_read_again_by_the_first_window_that_cuts_it():
+    """Until then it has one partial, and none of its chunks; where a window has ended before, they have them."""
+    grouping, cache, hits = grouping_of("key"), PartialCache(), Hits()
+    whole = CHUNKS * CHUNK_ROWS
+    known: Any = None
+    for first, past, segments in (
+        (0, CHUNKS, [2]),
+        (0, CHUNKS, []),
+        (5, CHUNKS, [0]),
+        (9, CHUNKS, []),
+        (0, 20, [1]),
+        (31, 32, []),
+    ):
+        hits.rows_read = 0
+        spans = [(first * CHUNK_ROWS, past * CHUNK_ROWS, True)]
+        found = aggregates_of(spans, grouping, hits, known=known, lowest_row=0, whole_row=whole)
+        expected = [
+            hits.hits(number * SEGMENT_ROWS, min((number + 1) * SEGMENT_ROWS, whole))
+            for number in (range(3) if known is None else segments)
+        ]
+        assert sum(map(len, expected)) == hits.rows_read
+        known = found.partials
+        cache.keep(1, 2, grouping, known)
+        cache.check()
+        rows = hits.hits(first * CHUNK_ROWS, past * CHUNK_ROWS)
+        assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
+
+
+def test_chunks_of_too_many_groups_have_no_partials_but_segments_do():
+    """A window is made of whole segments then, and of the rows beside them."""
+    grouping, cache = grouping_of("many"), PartialCache()
+    known: Any = None
+    for begin, past in ((3 * CHUNK_ROWS, ROWS), (0, ROWS), (SEGMENT_ROWS, ROWS - 9)):
+        hits = Hits()
+        spans = [(begin, past, True)]
+        found = aggregates_of(
+            spans, grouping, hits, known=known, lowest_row=0, whole_row=CHUNKS * CHUNK_ROWS
+        )
+        known = found.partials
+        assert not known.divided
+        assert {} == known.chunks
+        cache.keep(1, 2, grouping, known)
+        cache.check()
+        rows = hits.hits(begin, past)
+        assert extent_of(rows) == found.extent
+        assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
+    assert (0, 2 * stream_partials.LEVEL_FANOUT) == (known.first, known.past)
+
+
+@pytest.mark.parametrize("units", [2, 3, stream_partials.LEVEL_FANOUT])
 def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units):
     """Only what lacks is made; chunks below the lowest row that is held go. Many levels of units, or one."""
-    monkeypatch.setattr(partial_cache, "LEVEL_FANOUT", units)
+    monkeypatch.setattr(stream_partials, "LEVEL_FANOUT", units)
     grouping, cache = grouping_of("key"), PartialCache()
     known = None
     for begin, past, lowest_row, expected in (
@@ -190,9 +240,16 @@ def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units
         assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
         for first in range(known.first, known.past, 3):
             some = hits.hits(first * CHUNK_ROWS, known.past * CHUNK_ROWS)
-            merged = known.table.merged(known.of(first, known.past))
-            expected_groups = grouping.aggregated(hits.read(some))
-            assert shown(expected_groups) == shown(finished(grouping, merged))
+            spans = [(first * CHUNK_ROWS, known.past * CHUNK_ROWS, True)]
+            found = aggregates_of(
+                spans, grouping, hits, known=known, lowest_row=lowest_row, whole_row=ROWS
+            )
+            assert shown(grouping.aggregated(hits.read(some))) == shown(found.groups)
+            known = found.partials
+            assert isinstance(known, StreamPartials)
+            assert expected == (known.first, known.past)
+        cache.keep(1, 2, grouping, known)
+        cache.check()
 
 
 def test_partials_far_away_are_not_bridged():
@@ -231,8 +288,9 @@ def test_partials_that_do_not_fit_the_cache_are_given_up(monkeypatch):
     """They would be made anew each time. The table of their groups counts with them."""
     grouping, hits = grouping_of("key"), Hits()
     kept = ask(hits, grouping, None).partials
-    for bytes_max in (2_000, kept.chunks.nbytes + 100):
-        monkeypatch.setattr(stream_aggregates, "PARTIALS_CACHE_BYTES_MAX", bytes_max)
+    for bytes_max in (2_000, kept.nbytes - 1):
+        for room in (stream_aggregates, stream_partials):
+            monkeypatch.setattr(room, "PARTIALS_CACHE_BYTES_MAX", bytes_max)
         found = ask(hits, grouping, None)
         assert TOO_MANY_GROUPS is found.partials
         assert shown(hits.whole(grouping)) == shown(found.groups)
@@ -240,20 +298,36 @@ def test_partials_that_do_not_fit_the_cache_are_given_up(monkeypatch):
 
 def test_partials_of_larger_units_are_kept_where_they_save_merging_and_fit(monkeypatch):
     """Not of units that have no group in common; nor what would make all of them too large for the cache."""
+    monkeypatch.setattr(stream_partials, "LEVEL_FANOUT", 2)
     monkeypatch.setattr(stream_aggregates, "CHUNK_GROUPS_MAX", CHUNK_ROWS)
     apart, hits = ask(Hits(), grouping_of("wide"), None).partials, Hits()
-    assert apart.levels == ()
+    assert [18] == [len(level.edges) - 1 for level in apart.levels]
     grouping = grouping_of("key")
     ends = SEGMENT_ROWS + 8 * CHUNK_ROWS, 2 * ROWS
     some, every = (ask(Hits(end_us=end), grouping, None).partials for end in ends)
-    assert [len(some.levels), len(every.levels)] == [1, 1]
+    assert [18, 9, 4, 2, 1] == [len(level.edges) - 1 for level in every.levels]
     bytes_max = every.nbytes - 1
-    monkeypatch.setattr(partial_cache, "PARTIALS_CACHE_BYTES_MAX", bytes_max)
+    monkeypatch.setattr(stream_partials, "PARTIALS_CACHE_BYTES_MAX", bytes_max)
     for known in (None, some):
         found = ask(hits, grouping, known)
-        assert found.partials.levels == ()
+        assert 1 < len(found.partials.levels) < 5
         assert found.partials.nbytes <= bytes_max
         assert shown(hits.whole(grouping)) == shown(found.groups)
+
+
+def test_chunks_of_segments_that_no_window_cuts_now_go_where_there_is_no_room(monkeypatch):
+    """They are made again when a window cuts their segment."""
+    grouping, hits = grouping_of("key"), Hits()
+    known = ask(Hits(end_us=SEGMENT_ROWS + 5 * CHUNK_ROWS), grouping, None).partials
+    whole = [(0, 2 * SEGMENT_ROWS, True)]
+    given: dict[str, Any] = {"known": known, "lowest_row": 0, "whole_row": 2 * SEGMENT_ROWS}
+    kept: Any = aggregates_of(whole, grouping, hits, **given).partials
+    assert [1] == list(kept.chunks)
+    monkeypatch.setattr(stream_partials, "PARTIALS_CACHE_BYTES_MAX", kept.nbytes - 1)
+    found: Any = aggregates_of(whole, grouping, hits, **given)
+    assert {} == found.partials.chunks
+    rows = hits.hits(0, 2 * SEGMENT_ROWS)
+    assert shown(grouping.aggregated(hits.read(rows))) == shown(found.groups)
 
 
 def test_calls_without_states_are_computed_of_the_rows():
@@ -267,7 +341,7 @@ def test_calls_without_states_are_computed_of_the_rows():
 
 def test_rows_of_many_chunks_are_read_some_chunks_at_once(monkeypatch):
     """However large the window is, what is read at once is bounded."""
-    monkeypatch.setattr(stream_aggregates, "CHUNKS_AT_ONCE", 3)
+    monkeypatch.setattr(stream_partials, "LEVEL_FANOUT", 3)
     grouping, hits = grouping_of("key"), Hits()
     assert shown(hits.whole(grouping)) == shown(ask(hits, grouping, None).groups)
 

@@ -74,6 +74,17 @@ def test_divide_numbers_the_groups_of_each_unit_by_themselves():
     assert [1, 2, 0, 0, 0, 0, 0, 0, 1] == counts.tolist()
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_first_of_groups_is_the_first_row_of_each(dtype):
+    """A group without rows has none; where each has one, the rest is not looked at."""
+    found = np.full(5, -1, dtype=np.int64)
+    grouping.first_of_groups(np.array([2, 0, 2, 3, 0], dtype=dtype), found)
+    assert [1, -1, 0, 3, -1] == found.tolist()
+    every = np.full(2, -1, dtype=np.int64)
+    grouping.first_of_groups(np.array([1, 1, 0, 0], dtype=dtype), every)
+    assert [2, 0] == every.tolist()
+
+
 def test_rows_by_group_keeps_the_order_of_rows():
     """Rows of a group follow each other, ascending; a group without rows has none."""
     labels = np.array([2, 0, 2, 3, 0])
