@@ -149,6 +149,17 @@ class GroupTable:
         keys = tuple([key.take(shown) for key in self.keys])
         return merged_states(parts, labels, keys, len(shown))
 
+    def united(self, parts: Sequence[Partial]) -> Partial:
+        """Return each group of some partials once, known by its number, in the order of these.
+
+        The key is not (). Cost: that of `merged`.
+        """
+        every = [part.keys[0].values for part in parts]
+        labels, numbers = numbered(np.concatenate(every))
+        cuts = np.cumsum([len(some) for some in every[:-1]])
+        keys = (Column(ColumnType.INT64, numbers),)
+        return merged_states(parts, np.split(labels, cuts), keys, len(numbers))
+
     def wastes(self, partials: Sequence[Partial]) -> bool:
         """Return whether most of many groups are none of some partials', which know their own by number.
 

@@ -39,6 +39,8 @@ _KEPT_AS: Final = {
     AggregateFunction.BOOL_OR: AggregateFunction.MAX,
 }
 """Functions whose states are those of another one."""
+_ROWS_FEW: Final = 4_096
+"""Rows whose least values are found as fast as the first row of each group."""
 
 
 @value_type
@@ -158,10 +160,11 @@ class Grouping:
             columns, members = values_read(call, arguments, passes, groups)
             column = columns[0] if columns else None
             if (
-                column is not None
-                and column.values is rows.times
+                kind is Kind.LEAST
                 and rows.ascending
-                and kind is Kind.LEAST
+                and rows.count > _ROWS_FEW
+                and column is not None
+                and column.values is rows.times
                 and members.counts.all()
             ):
                 column, members = first_values(column, members)

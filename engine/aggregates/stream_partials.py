@@ -5,13 +5,13 @@ their own only where an end of a window has cut it, or where the known chunks be
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final
 
 from psoup.engine.aggregates.chunk_rows import ChunkRows, RowExtent, no_chunks
 from psoup.engine.aggregates.group_table import GroupTable
-from psoup.engine.aggregates.groups import Groups
+from psoup.engine.aggregates.made_units import Chunks, MadeUnits, Maker, TooManyGroupsError
 from psoup.engine.aggregates.ordinals import numbered
 from psoup.engine.aggregates.partial import Partial, PartialRun
 from psoup.engine.limits import CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
@@ -20,51 +20,37 @@ from psoup.engine.tuples.value_type import value_type
 
 LEVEL_FANOUT: Final = SEGMENT_ROWS // CHUNK_ROWS
 """Units of a level that make one of the next: as many as a segment has chunks."""
+_UNIONS_MAX: Final = 2
+"""Spans of chunks whose partials are remembered as one."""
+_UNION_GROUPS_MIN: Final = 1_024
+"""Groups of units, of which many are the same: fewer are merged in some microseconds."""
 _SHARE_MIN: Final = 2
 """A level is kept where merging leaves one group at most of so many."""
 
-Chunks = tuple[int, int]
-"""The chunks `[first, past)`."""
 
+class Unions:
+    """The partials of some spans of chunks as one each: those asked for last, for who asks for the same chunks again.
 
-class TooManyGroupsError(Exception):
-    """Partials are not worth keeping: reading the rows again is as fast, or they do not fit the cache.
-
-    Attributes:
-        of_chunks: whether those of whole segments may be.
+    A window that moves shows the same whole chunks until an end of it comes to the next one. Shared by threads: each of
+    them would find what is remembered.
     """
 
-    def __init__(self, *, of_chunks: bool = False) -> None:
-        """Take which partials have too many groups."""
-        super().__init__("partials have too many groups")
-        self.of_chunks = of_chunks
+    __slots__ = ("_known",)
 
+    def __init__(self) -> None:
+        """Remember nothing yet."""
+        self._known: tuple[tuple[Chunks, Partial], ...] = ()
 
-@value_type
-class MadeUnits:
-    """Partials of units that follow each other, made of their rows.
+    def get(self, span: Chunks) -> Partial | None:
+        """Return the partial of the chunks of a span; None = it is not remembered."""
+        for known, partial in self._known:
+            if known == span:
+                return partial
+        return None
 
-    Attributes:
-        groups: of all these rows.
-        run: the partials; they know a group by its place among these.
-        rows: which rows of the stream these are, by chunk.
-    """
-
-    groups: Groups
-    run: PartialRun
-    rows: ChunkRows
-
-
-class Maker(Protocol):
-    """Makes partials of rows. Raises TooManyGroupsError."""
-
-    def chunks(self, first: int, past: int) -> MadeUnits:
-        """Return the partials of the chunks `[first, past)` of one segment."""
-        ...
-
-    def segment(self, first: int, past: int) -> MadeUnits:
-        """Return the partial of the chunks `[first, past)` together, which are a segment."""
-        ...
+    def put(self, span: Chunks, partial: Partial) -> None:
+        """Remember a partial, in place of the one that was remembered first."""
+        self._known = ((span, partial), *self._known[: _UNIONS_MAX - 1])
 
 
 @value_type
@@ -81,6 +67,7 @@ class StreamPartials:
         levels: of the segments all of whose chunks are known; of sixteen segments, and so on, as long as some of them
             are whole, have far fewer groups than what they are made of, and fit the cache.
         divided: whether chunks may have partials. Else they have too many groups: only whole segments are known.
+        unions: of spans of chunks; groups have their numbers of the table there too.
     """
 
     table: GroupTable
@@ -88,6 +75,7 @@ class StreamPartials:
     chunks: Mapping[int, PartialRun]
     levels: tuple[PartialRun, ...]
     divided: bool = True
+    unions: Unions = field(default_factory=Unions, compare=False)
 
     @property
     def first(self) -> int:
@@ -106,9 +94,12 @@ class StreamPartials:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of the arrays, and of an entry for them."""
-        runs = sum(run.nbytes for run in (*self.chunks.values(), *self.levels))
-        return ENTRY_BYTES + self.table.nbytes + self.rows.nbytes + runs
+        """Return the bytes of the arrays, with room for unions, and of an entry for them."""
+        least = (*self.chunks.values(), *self.levels[:1])
+        nbytes, groups = sum(run.nbytes for run in least), sum(run.partial.count for run in least)
+        unions = _UNIONS_MAX * self.table.count * nbytes // groups if groups else 0
+        nbytes += sum(level.nbytes for level in self.levels[1:])
+        return ENTRY_BYTES + self.table.nbytes + self.rows.nbytes + nbytes + unions
 
     def extent(self, first: int, past: int) -> RowExtent:
         """Return which rows the partials of the chunks `[first, past)` are of. Cost: O(1)."""
@@ -119,8 +110,21 @@ class StreamPartials:
 
         The chunks of segments that `first` and `past` cut have partials: see `reaching`.
 
-        Cost: O(1) for each level. They are of 15 units of a level at most at each end.
+        Cost: O(1) for each level. They are of 15 units of a level at most at each end; of many groups they are merged
+        to one, which is remembered.
         """
+        known = self.unions.get((first, past))
+        if known is not None:
+            return [known]
+        parts = self._units(first, past)
+        if not self.table.keys or sum(part.count for part in parts) < _UNION_GROUPS_MIN:
+            return parts
+        union = self.table.united(parts)
+        self.unions.put((first, past), union)
+        return [union]
+
+    def _units(self, first: int, past: int) -> list[Partial]:
+        """Return the partials of the largest units that the chunks `[first, past)` are."""
         begin, end = -(-first // LEVEL_FANOUT), past // LEVEL_FANOUT
         parts = _of_levels(self.levels, begin, end) if begin < end else []
         if first < begin * LEVEL_FANOUT:
@@ -166,6 +170,9 @@ class StreamPartials:
             TooManyGroupsError: some have too many groups, or all together are too large for the cache.
         """
         first, past = spans[0][0], spans[-1][1]
+        within = lowest <= self.first <= first and past <= self.past
+        if within and not every_chunk and _cut(spans) <= self.chunks.keys():
+            return self
         known = self if lowest <= self.first or self.past <= lowest else self.since(lowest)
         gap = max(first - known.past, known.first - past, 0)
         if gap > (past - first) + (known.past - known.first) or known.past <= lowest:
@@ -301,7 +308,8 @@ def _settled(partials: StreamPartials) -> StreamPartials:
         table, some = partials.table.compacted(some)
         runs = [replace(run, partial=one) for run, one in zip(runs, some, strict=True)]
         chunks = dict(zip(partials.chunks, runs, strict=False))
-        partials, levels = replace(partials, table=table, chunks=chunks), tuple(runs[len(chunks) :])
+        partials = replace(partials, table=table, chunks=chunks, unions=Unions())
+        levels = tuple(runs[len(chunks) :])
     base = replace(partials, levels=levels[:1])
     return replace(base, levels=_levels(levels, PARTIALS_CACHE_BYTES_MAX - base.nbytes))
 

@@ -19,15 +19,10 @@ from psoup.engine.aggregates.chunk_rows import (
 from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import placed
+from psoup.engine.aggregates.made_units import Chunks, MadeUnits, TooManyGroupsError
 from psoup.engine.aggregates.partial import Partial, finished, partial_of, run_of
 from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, TooManyGroups
-from psoup.engine.aggregates.stream_partials import (
-    Chunks,
-    MadeUnits,
-    StreamPartials,
-    TooManyGroupsError,
-    nothing_known,
-)
+from psoup.engine.aggregates.stream_partials import StreamPartials, nothing_known
 from psoup.engine.aggregates.tallies import Layout
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import RowSpan, by_segment
@@ -196,16 +191,19 @@ def _reaching(
     every_chunk: bool = False,
 ) -> StreamPartials | TooManyGroups:
     """Return partials that reach whole chunks; of none, and not `divided`, where chunks have too many groups."""
-    none = nothing_known(GroupTable.of_kinds([key.type for key in grouping.keys]), 0)
+    if known is None:
+        known = nothing_known(GroupTable.of_kinds([key.type for key in grouping.keys]), 0)
     try:
-        return (known or none).reaching(
+        return known.reaching(
             chunks,
             lowest=-(-lowest_row // CHUNK_ROWS),
             make=_Making(grouping, stream),
             every_chunk=every_chunk,
         )
     except TooManyGroupsError as error:
-        return nothing_known(none.table, 0, divided=False) if error.of_chunks else TOO_MANY_GROUPS
+        if error.of_chunks:
+            return nothing_known(known.table.without_groups(), 0, divided=False)
+        return TOO_MANY_GROUPS
 
 
 def _whole_chunks(span: RowSpan, whole_row: int, unit: int) -> Chunks | None:

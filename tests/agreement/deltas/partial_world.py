@@ -96,3 +96,4 @@ def with_small_units(patching: pytest.MonkeyPatch) -> None:
     patching.setattr(StreamFinding, "whole_row", property(whole_row))
     patching.setattr(stream_aggregates, "CHUNK_ROWS", UNIT_ROWS)
     patching.setattr(stream_partials, "LEVEL_FANOUT", UNITS_TOGETHER)
+    patching.setattr(stream_partials, "_UNION_GROUPS_MIN", 2)

@@ -6,6 +6,7 @@ from sys import getsizeof
 import numpy as np
 import pytest
 
+from psoup.engine.aggregates import grouping as grouping_module
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.partial import PartialRun, finished, merged, partial_of, run_of
 from psoup.engine.query.values.expression import (
@@ -205,8 +206,9 @@ def test_partials_of_sums_that_lie_far_apart_are_merged_in_digits_for_both():
 
 
 @pytest.mark.parametrize("keys", [(), ("key",), ("key", "number")], ids=str)
-def test_least_times_of_rows_in_order_are_those_of_the_first_rows(keys):
+def test_least_times_of_rows_in_order_are_those_of_the_first_rows(keys, monkeypatch):
     """Where times ascend no other row is looked at; FILTER, and rows of several units, change nothing."""
+    monkeypatch.setattr(grouping_module, "_ROWS_FEW", COUNT // 2)
     when = ColumnRef(0, "when", Type.TIMESTAMP)
     passes = Compare(CompareOp.GE, ColumnRef(0, "number", Type.INT64), Constant(2, Type.INT64))
     calls = [

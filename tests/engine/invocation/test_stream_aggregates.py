@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from psoup.engine.aggregates import stream_partials
 from psoup.engine.aggregates.chunk_rows import extent_of
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
+from psoup.engine.aggregates.partial import finished
 from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache
 from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.invocation import stream_aggregates
@@ -211,6 +212,7 @@ def test_chunks_of_too_many_groups_have_no_partials_but_segments_do():
 def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units):
     """Only what lacks is made; chunks below the lowest row that is held go. Many levels of units, or one."""
     monkeypatch.setattr(stream_partials, "LEVEL_FANOUT", units)
+    monkeypatch.setattr(stream_partials, "_UNION_GROUPS_MIN", 2)
     grouping, cache = grouping_of("key"), PartialCache()
     known = None
     for begin, past, lowest_row, expected in (
@@ -250,6 +252,25 @@ def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units
             assert expected == (known.first, known.past)
         cache.keep(1, 2, grouping, known)
         cache.check()
+
+
+def test_units_of_many_groups_are_merged_once_for_windows_that_show_the_same_chunks(monkeypatch):
+    """Those asked for last are remembered, also while the stream grows. Few groups are merged each time."""
+    grouping, hits = grouping_of("key"), Hits()
+    known: Any = ask(hits, grouping, None).partials
+    assert known.of(0, CHUNKS)[0] is not known.of(0, CHUNKS)[0]
+    monkeypatch.setattr(stream_partials, "_UNION_GROUPS_MIN", 2)
+    some: Any = ask(Hits(end_us=SEGMENT_ROWS), grouping, None).partials
+    (union,) = some.of(0, 9)
+    grown = ask(hits, grouping, some).partials
+    for partials in (some, grown):
+        assert partials.of(0, 9) == [union]
+    rows = hits.hits(0, 9 * CHUNK_ROWS)
+    found = finished(grouping, grown.table.merged([union]))
+    assert shown(grouping.aggregated(hits.read(rows))) == shown(found)
+    for first in range(3):
+        grown.of(first, 9)
+    assert grown.of(0, 9)[0] is not union
 
 
 def test_partials_far_away_are_not_bridged():
