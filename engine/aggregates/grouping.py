@@ -93,6 +93,7 @@ class Grouping:
     __slots__ = (
         "_alone",
         "_kept",
+        "_plain",
         "_tallied",
         "calls",
         "keys",
@@ -115,6 +116,7 @@ class Grouping:
         self.kinds = tuple([kind for kind in kinds if kind is not None])
         pairs = tuple(zip(self.states, kinds, strict=True))
         self._tallied = tuple([state for state, kind in pairs if kind is not None])
+        self._plain = tuple([_is_plain(state) for state in self._tallied])
         self._alone = tuple([state for state, kind in pairs if kind is None])
         self._kept = tuple([self._kept_at(self.states[place]) for place in self.places])
         self.texts = (
@@ -155,10 +157,12 @@ class Grouping:
     ) -> Tallies:
         """Return the tallies of the rows in groups; `like` as in `tallies.tallies_of`."""
         read: list[tuple[Column | None, Members]] = []
-        for call, kind in zip(self._tallied, self.kinds, strict=True):
-            arguments, passes = read_by(call, rows)
-            columns, members = values_read(call, arguments, passes, groups)
-            column = columns[0] if columns else None
+        for call, kind, is_plain in zip(self._tallied, self.kinds, self._plain, strict=True):
+            column, members = _plain_values(call, rows, groups) if is_plain else (None, None)
+            if members is None:
+                arguments, passes = read_by(call, rows)
+                columns, members = values_read(call, arguments, passes, groups)
+                column = columns[0] if columns else None
             if (
                 kind is Kind.LEAST
                 and rows.ascending
@@ -196,6 +200,22 @@ class Grouping:
                 )
             )
         return tuple(found)
+
+
+def _is_plain(call: AggregateCall) -> bool:
+    """Return whether a call reads a column as it is, or none, and all rows of it."""
+    leaves = [isinstance(one, ColumnRef) for one in call.arguments]
+    return call.filter is None and len(leaves) < 2 and all(leaves)
+
+
+def _plain_values(
+    call: AggregateCall, rows: RowsToAggregate, groups: Groups
+) -> tuple[Column | None, Members | None]:
+    """Return the values that a plain call reads, and their rows: all there are; None = some values are NULL."""
+    if not call.arguments:
+        return None, groups.members
+    column = rows.columns(call.arguments[0])
+    return column, groups.members if column.valid is None else None
 
 
 def _kept_as(call: AggregateCall) -> AggregateCall:

@@ -252,7 +252,7 @@ def _grown(known: StreamPartials, made: Mapping[int | Chunks, MadeUnits]) -> Str
     table, partials = known.table.numbered(pieces)
     chunks, segments = dict(known.chunks), dict[int, PartialRun]()
     for (unit, one), partial in zip(made.items(), partials, strict=True):
-        run = replace(one.run, partial=partial)
+        run = one.run if partial is one.run.partial else replace(one.run, partial=partial)
         if isinstance(unit, int):
             segments[unit] = run
             continue
