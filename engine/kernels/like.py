@@ -13,6 +13,7 @@ from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.compiled import inlined, uncounted
 
 ASCII: Final = 128
+NO_LEAD: Final = -1
 _ONE: Final = np.uint64(1)
 _LAST_BIT: Final = np.uint64(63)
 
@@ -25,12 +26,14 @@ class Needles(NamedTuple):
         plain: (ASCII,) int64, the class of each ASCII character; 0 for those that the pattern does not have.
         others: ascending int32, the characters of the pattern beyond ASCII; their classes are the last ones.
         masks: (classes, words), bit j set where the line's j-th character is of the class, or stands for any one.
+        leads: (pieces,) int64, the first character of each piece, NO_LEAD where it is any one, or there is none.
     """
 
     ends: NDArray[np.int64]
     plain: NDArray[np.int64]
     others: NDArray[np.int32]
     masks: Words
+    leads: NDArray[np.int64]
 
 
 @inlined
@@ -60,21 +63,33 @@ def stands(units: NDArray[Any], at: int, needles: Needles, begin: int, end: int)
     return True
 
 
+@inlined
+def _begun(units: NDArray[Any], at: int, past: int, needles: Needles, piece: int) -> int:
+    """Return the first place in `[at, past)` at which a piece may begin, `past` where there is none."""
+    lead = needles.leads[piece]
+    while lead != NO_LEAD and at < past and units[at] != lead:
+        at += 1
+    return at
+
+
 @uncounted
 def find_piece(
-    units: NDArray[Any], at: int, past: int, needles: Needles, span: tuple[int, int], state: Words
+    units: NDArray[Any], at: int, past: int, needles: Needles, piece: int, state: Words
 ) -> int:
     """Return the place just behind the leftmost fit of a piece within `[at, past)` of the texts, -1 = there is none.
 
-    `span` is where the piece lies in the pattern, not empty; `state` is written, one word for each of the pattern.
+    `piece` is the number of one that is not empty, and not the first; `state` is written, one word for each of the
+    pattern.
     """
-    begin, end = span
+    begin, end = needles.ends[piece - 1], needles.ends[piece]
+    place = _begun(units, at, past, needles, piece)
+    if end - begin == 1:
+        return place + 1 if place < past else -1
     first, last = begin >> 6, (end - 1) >> 6
     start, goal = _ONE << np.uint64(begin & 63), _ONE << np.uint64((end - 1) & 63)
     for word in range(first, last + 1):
         state[word] = 0
     highest = first  # later words are zero
-    place = at
     while place < past:
         kind = _class_of(units[place], needles)
         place += 1
@@ -90,10 +105,7 @@ def find_piece(
         if state[last] & goal:
             return place
         if highest == first and state[first] == 0:  # nothing has begun: on to where something may
-            while place < past:
-                if needles.masks[_class_of(units[place], needles), first] & start:
-                    break
-                place += 1
+            place = _begun(units, place, past, needles, piece)
     return -1
 
 
@@ -128,7 +140,7 @@ def match_like(
         piece = 1
         while fits and piece < pieces - 1:
             if ends[piece - 1] < ends[piece]:
-                at = find_piece(units, at, past, needles, (ends[piece - 1], ends[piece]), state)
+                at = find_piece(units, at, past, needles, piece, state)
                 fits = at >= 0
             piece += 1
         found[text] = fits

@@ -142,7 +142,7 @@ def _search() -> None:
     """Search no text, of characters of either size."""
     edges, plain = np.zeros(1, dtype=np.int64), np.zeros(ASCII, dtype=np.int64)
     others, masks = np.zeros(0, dtype=np.int32), np.zeros((1, 1), dtype=np.uint64)
-    needles = Needles(np.zeros(2, dtype=np.int64), plain, others, masks)
+    needles = Needles(np.zeros(2, dtype=np.int64), plain, others, masks, edges)
     for kind in (np.uint8, np.int32):
         units = np.frombuffer(b"", kind)
         match_like(units, edges, needles, masks[0].copy(), np.zeros(0, dtype=np.bool_))

@@ -1,8 +1,9 @@
 """LIKE patterns: `%` any run of characters, `_` any one character, everything else itself.
 
 Each piece of a pattern between `%` has a fixed length, so the leftmost place it fits is always the right one and no
-text is read twice. Ordinary pieces are searched for in one long text after the other, which is fastest. Where that has
-no bound, a kernel looks for all pieces in all texts at once: its steps do not depend on what the texts hold.
+text is read twice. Ordinary pieces are searched for in one long text after the other, which is fastest. Where texts
+are short, or searching has no bound, a kernel looks for all pieces in all texts at once: its steps do not depend on
+what the texts hold.
 """
 
 import functools
@@ -15,13 +16,17 @@ from numpy.typing import NDArray
 
 from psoup.engine import limits
 from psoup.engine.kernels.bits import words_of
-from psoup.engine.kernels.like import ASCII, Needles, match_like
+from psoup.engine.kernels.like import ASCII, NO_LEAD, Needles, match_like
 from psoup.engine.query.values.like_search import Piece, like_search, plain_text
 
 ANY_RUN = "%"
 ANY_ONE = "_"
 _SEARCHED_LENGTH_MIN = 256
 """Characters of a text, for each piece with `_`, from which searching it takes less time than the kernel."""
+_FOUND_LENGTH_MIN = 128
+"""The same for each other piece."""
+_TEXTS_MIN = 16
+"""Texts that it takes longer to search than to hand to the kernel."""
 _JOINED_LENGTH_MAX = 256 * limits.KIB
 """Characters of texts that are handed to the kernel at once."""
 
@@ -84,11 +89,12 @@ def like_matcher(pattern: LikePattern) -> Matcher:
         return functools.partial(_stand_alone, len(first), _needles((first, ())))
     matches = like_search(pattern.pieces)
     if matches is None:
-        return functools.partial(_match, _needles(pattern.pieces))
-    with_any = sum(plain_text(piece) is None for piece in pattern.pieces)
-    if not with_any:
-        return _each(matches)
-    length_min = _SEARCHED_LENGTH_MIN * with_any
+        return functools.partial(_all_at_once, _needles(pattern.pieces))
+    length_min = sum(
+        _SEARCHED_LENGTH_MIN if plain_text(piece) is None else _FOUND_LENGTH_MIN
+        for piece in pattern.pieces
+        if piece
+    )
     return functools.partial(_search_or_match, _each(matches), _needles(pattern.pieces), length_min)
 
 
@@ -110,16 +116,21 @@ def _each(matches: Callable[[str], bool]) -> Matcher:
 def _search_or_match(
     search: Matcher, needles: Needles, length_min: int, texts: Sequence[str]
 ) -> NDArray[np.bool_]:
-    """Return which texts match: those of `length_min` characters and more are searched."""
-    long = np.fromiter(map(len, texts), np.int64, len(texts)) >= length_min
-    if long.all():
+    """Return which texts match: those of `length_min` characters and more are searched, and very few as well."""
+    lengths = _lengths(texts)
+    long = lengths >= length_min
+    if long.all() or len(texts) < _TEXTS_MIN:
         return search(texts)
     if not long.any():
-        return _match(needles, texts)
+        return _match(needles, texts, lengths)
     found = np.zeros(len(texts), np.bool_)
     found[long] = search(list(itertools.compress(texts, long)))
-    found[~long] = _match(needles, list(itertools.compress(texts, ~long)))
+    found[~long] = _match(needles, list(itertools.compress(texts, ~long)), lengths[~long])
     return found
+
+
+def _all_at_once(needles: Needles, texts: Sequence[str]) -> NDArray[np.bool_]:
+    return _match(needles, texts, _lengths(texts))
 
 
 def _stand_alone(length: int, needles: Needles, texts: Sequence[str]) -> NDArray[np.bool_]:
@@ -127,7 +138,8 @@ def _stand_alone(length: int, needles: Needles, texts: Sequence[str]) -> NDArray
     found = np.zeros(len(texts), np.bool_)
     candidates = [i for i, text in enumerate(texts) if len(text) == length]
     if candidates:
-        found[candidates] = _match(needles, [texts[i] for i in candidates])
+        lengths = np.full(len(candidates), length)
+        found[candidates] = _match(needles, [texts[i] for i in candidates], lengths)
     return found
 
 
@@ -145,13 +157,18 @@ def _needles(pieces: tuple[Piece, ...]) -> Needles:
     few = int(np.searchsorted(codes, ASCII))
     plain[codes[:few]] = np.arange(1, few + 1)
     ends = np.cumsum(list(map(len, pieces)), dtype=np.int64)
-    return Needles(ends, plain, codes[few:], masks)
+    leads = [NO_LEAD if not piece or piece[0] is None else ord(piece[0]) for piece in pieces]
+    return Needles(ends, plain, codes[few:], masks, np.array(leads, np.int64))
 
 
-def _match(needles: Needles, texts: Sequence[str]) -> NDArray[np.bool_]:
+def _lengths(texts: Sequence[str]) -> NDArray[np.int64]:
+    return np.fromiter(map(len, texts), np.int64, len(texts))
+
+
+def _match(needles: Needles, texts: Sequence[str], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which texts match: they are joined some at a time, since a call takes longer than a short text."""
     edges = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=edges[1:])
+    np.cumsum(lengths, out=edges[1:])
     found = np.zeros(len(texts), np.bool_)
     state = np.zeros(needles.masks.shape[1], np.uint64)
     first = 0
