@@ -23,8 +23,8 @@ from psoup.engine.query.join_shape import sides_of
 from psoup.engine.query.reading import Reading
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import Form, Harvest, Keeping, MatchBlock
-from psoup.engine.tuples.batch import Column, Seq, TupleBatch
-from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.batch import Seq, TupleBatch
+from psoup.engine.tuples.chunk import Chunk, padded
 from psoup.engine.tuples.lineage import Slot
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
@@ -128,7 +128,7 @@ class StandingQueries:
         """
         count = len(batch)
         assert count <= CHUNK_ROWS, "rows meet the index as one chunk"
-        chunk = Chunk(0, lambda name: padded_with_null(batch.column(name)))
+        chunk = Chunk(0, lambda name: padded(batch.column(name)))
         self._harvest.clear()  # something may have broken off before
         block = settle(
             chunk,
@@ -227,13 +227,3 @@ def entries_by_row(block: MatchBlock, rows: int) -> Iterator[NDArray[np.int64]]:
             bits = (bitmaps[:, row >> 6] >> np.uint64(row & 63)) & np.uint64(1)
             found = np.concatenate((found, mapped[bits.astype(np.bool_)]))
         yield np.unique(found)
-
-
-def padded_with_null(column: Column) -> Column:
-    """Return a column of CHUNK_ROWS values that begins with these; what follows is NULL, which little is TRUE of."""
-    count = len(column)
-    values = np.zeros(CHUNK_ROWS, dtype=column.values.dtype)
-    valid = np.zeros(CHUNK_ROWS, dtype=np.bool_)
-    values[:count] = column.values
-    valid[:count] = True if column.valid is None else column.valid
-    return Column(column.type, values, valid, column.dictionary)

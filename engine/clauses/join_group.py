@@ -7,16 +7,17 @@ Source: Chandrasekaran & Franklin 2002, 2.4 and 3.2; Madden et al., SIGMOD 2002 
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.joins.counts import JoinCounts
 from psoup.engine.joins.join import Condition
 from psoup.engine.joins.side import GroupSide, Rows
-from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, positions, words_of
+from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, mask_of, positions, words_of
 from psoup.engine.kernels.join import bitmaps_of, mark_bitmaps, mark_lists
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
@@ -24,10 +25,9 @@ from psoup.engine.query.join_shape import JoinShape, across, shape_of, sides_of
 from psoup.engine.query.values.expression import Expression, sources_of
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.results.match_block import Form, Harvest, Keeping
-from psoup.engine.tuples.batch import Column
+from psoup.engine.results.match_block import Form, Harvest, Keeping, MatchBlock
 from psoup.engine.tuples.block import Block
-from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.chunk import Chunk, padded
 from psoup.engine.tuples.lineage import Lineage, Slot
 
 
@@ -39,15 +39,19 @@ class SourceClauses:
         self._asking = StreamClauses()
         self._own: dict[Slot, Slot] = {}
         """Those that ask for something: slot of the group -> slot here, whose clause id is the slot of the group."""
+        self._free: Words | None = None
+        """The bits of the others, while they are known."""
         self._harvest = Harvest()
 
     def build(self, slot: Slot, side: StandingQueryClause) -> None:
         """Keep what a slot's clause asks."""
+        self._free = None
         if side.factors:
             self._own[slot] = self._asking.build(ClauseId(slot), side, Keeping.SMALLER)
 
     def evict(self, slot: Slot) -> None:
         """Forget what a slot's clause asks."""
+        self._free = None
         own = self._own.pop(slot, None)
         if own is not None:
             self._asking.evict(own)
@@ -64,10 +68,9 @@ class SourceClauses:
         """
         if not self._own:
             return None
-        free = all_slots.copy()
-        for slot in self._own:
-            free[slot >> 6] &= ~(np.uint64(1) << np.uint64(slot & 63))
-        words = np.tile(free, (len(rows), 1))
+        if self._free is None:
+            self._free = all_slots & ~slot_words(self._own, len(all_slots))
+        words = np.tile(self._free, (len(rows), 1))
         for begin in range(0, len(rows), CHUNK_ROWS):
             some = slice(begin, begin + CHUNK_ROWS)
             self._mark(stem, rows[some], words[some])
@@ -76,7 +79,7 @@ class SourceClauses:
     def _mark(self, stem: DataSteM, rows: Rows, words: Words) -> None:
         """Set the bits of the clauses that up to a chunk of rows satisfy."""
         asking = self._asking
-        chunk = Chunk(0, lambda name: padded(stem.gathering.tuples((name,), rows).columns[name]))
+        chunk = Chunk(0, lambda name: padded(stem.gathering.column(name, rows)))
         for lineage in asking.index.probe(chunk, asking.wanted, self._harvest):
             unsettled = Block(chunk, lineage)
             for step in asking.residuals.values():
@@ -99,16 +102,9 @@ class SourceClauses:
         assert held == {own: slot for slot, own in self._own.items()}, "slots agree"
 
 
-def padded(column: Column) -> Column:
-    """Return a column of CHUNK_ROWS values that begins with these; what follows is anything."""
-    missing = CHUNK_ROWS - len(column)
-    if not missing:
-        return column
-    values = np.append(column.values, np.zeros(missing, dtype=column.values.dtype))
-    valid = column.valid
-    if valid is not None:
-        valid = np.append(valid, np.ones(missing, dtype=np.bool_))
-    return Column(column.type, values, valid, column.dictionary)
+def slot_words(slots: Collection[Slot], words: int) -> Words:
+    """Return `words` words with the bits of these slots."""
+    return mask_of(np.fromiter(slots, np.int64, len(slots)), words)
 
 
 class JoinGroup:
@@ -139,6 +135,8 @@ class JoinGroup:
         self._keeping = np.zeros(64, dtype=np.uint8)
         self._harvest = Harvest()
         self._everyone: Words | None = None
+        self._in_order: NDArray[np.int32] | None = None
+        self._plain_block: MatchBlock | None = None
 
     def __len__(self) -> int:
         """Return the number of clauses."""
@@ -204,21 +202,18 @@ class JoinGroup:
 
     def bits(self, clause_ids: Iterable[ClauseId]) -> Words:
         """Return (w,) words with the bits of these clauses; others than the group's have none."""
-        return self._bits(self._slots[one] for one in clause_ids if one in self._slots)
+        return self._bits([self._slots[one] for one in clause_ids if one in self._slots])
 
     def clauses_of(self, words: Words) -> list[ClauseId]:
         """Return the clauses whose bits are set, in order of their slots."""
         return [ClauseId(int(self._ids[slot])) for slot in positions(words).tolist()]
 
-    def _bits(self, slots: Iterable[Slot]) -> Words:
-        words = np.zeros(max(1, words_of(self._past)), dtype=np.uint64)
-        for slot in slots:
-            words[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
-        return words
+    def _bits(self, slots: Collection[Slot]) -> Words:
+        return slot_words(slots, max(1, words_of(self._past)))
 
     def _changed(self) -> None:
-        """Let the bits be made again: a clause has come or gone."""
-        self._everyone = None
+        """Let what hangs on the clauses be made again: one has come or gone."""
+        self._everyone = self._in_order = self._plain_block = None
         for condition, _ in self._conditions.values():
             condition.asks = None
 
@@ -231,13 +226,25 @@ class JoinGroup:
             earliest: (p,).
             latest: (p,).
         """
-        # In order of clauses: slots hang on which of them were given away, and a restart gives them anew.
-        slots = np.array([slot for _, slot in sorted(self._slots.items())], dtype=np.int32)
+        return CompositePage(rows, earliest, latest, self._block(words))
+
+    def _block(self, words: Words) -> MatchBlock:
+        """Return the lineage of a page as a block. Where one clause stands, that of a whole page is always the same."""
+        is_plain = len(self._slots) == 1 and len(words) == CHUNK_ROWS
+        if is_plain and self._plain_block is not None:
+            return self._plain_block
+        if self._in_order is None:
+            # Of clauses: slots hang on which of them were given away, and a restart gives them anew.
+            ordered = sorted(self._slots.items())
+            self._in_order = np.array([slot for _, slot in ordered], dtype=np.int32)
         bitmaps = np.zeros((words.shape[1] * 64, CHUNK_WORDS), dtype=LITTLE)
         bitmaps_of(words, bitmaps)
-        found = bitmaps[slots]
-        self._harvest.add(Lineage(slots, found, np.any(found, axis=1)), self._keeping)
-        return CompositePage(rows, earliest, latest, self._harvest.block(self._ids))
+        found = bitmaps[self._in_order]
+        self._harvest.add(Lineage(self._in_order, found, np.any(found, axis=1)), self._keeping)
+        block = self._harvest.block(self._ids)
+        if is_plain:
+            self._plain_block = block
+        return block
 
     def check(self) -> None:
         """Assert that slots, sides and conditions agree."""

@@ -70,14 +70,23 @@ class Gathering:
         for name in plain:
             kind, values = kinds[name], found[row] if places[name] else found[0]
             row += places[name] > 0  # a declared time is read already
-            columns[name] = Column(
-                kind, values.view(np.float64) if kind is ColumnType.FLOAT64 else values
-            )
+            columns[name] = _plain(kind, values)
         nulls = {name for segment in touched for name in segment.with_nulls}
         others = [name for name in names if name in nulls or name not in places]
         if others:
             columns |= self._joined(others, rows)
         return Tuples(found[0], found[1], columns)
+
+    def column(self, name: str, rows: Rows) -> Column:
+        """Return the named column at `rows`. Raises PageExpiredError if one is not held. Cost: as `tuples`."""
+        if not len(rows):
+            return self._none[name]
+        place = self._places.get(name)
+        wanted = [] if place is None else [place]
+        found, touched = self._picked(np.array(wanted, dtype=np.int64), rows)
+        if place is None or any(name in segment.with_nulls for segment in touched):
+            return self._joined((name,), rows)[name]
+        return _plain(self._kinds[name], found[0])
 
     def tuples_between(self, names: Sequence[str], first_row: int, past_row: int) -> Tuples:
         """Return the tuples of rows of one segment, as views (`TupleSource.tuples_between`)."""
@@ -116,6 +125,11 @@ class Gathering:
             )
             for name in names
         }
+
+
+def _plain(kind: ColumnType, values: Rows) -> Column:
+    """Return a column without NULL of its values' eight bytes."""
+    return Column(kind, values.view(np.float64) if kind is ColumnType.FLOAT64 else values)
 
 
 def by_segment(rows: NDArray[np.int64]) -> Iterator[tuple[int, Places]]:

@@ -7,7 +7,7 @@ Rows with NULL in a key match nothing: callers leave them out.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from psoup.engine.kernels.order import Integers, sortable
 from psoup.engine.kernels.span import least_most
 from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from psoup.engine.query.factor import BandFactor
+from psoup.engine.query.functions.distinct import used_texts
 from psoup.engine.query.join_shape import Tie, is_double, source_of
 from psoup.engine.query.values.expression import (
     Call,
@@ -240,19 +241,19 @@ def _double_end(
 def _index_part(column: Column, *, double: bool) -> Integers:
     if column.type is not ColumnType.STRING:
         return band_values(column, double=double)
-    texts = column.dictionary
-    assert texts is not None, "a string column has its dictionary"
-    used, places = np.unique(column.values, return_inverse=True)
-    found: Integers = digests_of([texts[code] for code in used.tolist()])[places]
+    texts, places = used_texts(column)
+    found: Integers = digests_of(texts)[places]
     return found
 
 
 def digests_of(texts: Sequence[str]) -> Integers:
     """Return 64 bits of each text, the same in every process. Cost: O(bytes)."""
-    encoded = [text.encode() for text in texts]
-    ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(texts)))
+    every = "".join(texts)
+    # Of ASCII a text has as many bytes as characters.
+    sized = texts if every.isascii() else [text.encode() for text in texts]
+    ends = np.cumsum(np.fromiter(map(len, sized), dtype=np.int64, count=len(texts)))
     found = np.empty(len(texts), dtype=np.int64)
-    digests(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends, found)
+    digests(np.frombuffer(every.encode(), dtype=np.uint8), ends, found)
     return found
 
 
@@ -272,9 +273,8 @@ def _matched(left: Column, right: Column, *, double: bool) -> tuple[Integers, In
 
 def _text_codes(column: Column, codes: dict[str, int]) -> Integers:
     """Return the code of each row's text, giving one to those that have none yet."""
-    texts: Any = column.dictionary
-    used, places = np.unique(column.values, return_inverse=True)
-    own = [codes.setdefault(texts[code], len(codes)) for code in used.tolist()]
+    texts, places = used_texts(column)
+    own = [codes.setdefault(text, len(codes)) for text in texts]
     found: Integers = np.array(own, dtype=np.int64)[places]
     return found
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.join_keys import SideKey, band_values, index_keys
 from psoup.engine.data.segment import Segment
+from psoup.engine.kernels.gather import ascends
 from psoup.engine.kernels.join import (
     Integers,
     Places,
@@ -24,7 +25,7 @@ from psoup.engine.kernels.join import (
     find_equal,
     find_listed,
     find_within,
-    paired,
+    paired_rows,
 )
 from psoup.engine.kernels.order import sorted_places
 from psoup.engine.kernels.span import least_most
@@ -120,8 +121,8 @@ class KeyIndex:
             found = np.empty(len(self.rows), dtype=np.int64)
             return self.rows[found[: covered(low, high, len(self.rows), found)]]
         found = np.empty(total, dtype=np.int64)
-        paired(low, high, np.empty(total, dtype=np.int64), found)
-        return self.rows[found]
+        paired_rows(low, high, low, self.rows, np.empty(total, dtype=np.int64), found)
+        return found
 
 
 def spans(equal: Integers, band: Integers, lookup: KeyLookup) -> tuple[Places, Places, int]:
@@ -148,12 +149,12 @@ def _find_equal(keys: Integers, wanted: Integers, low: Places, high: Places) -> 
 
 def ordered(equal: Integers, band: Integers) -> tuple[NDArray[np.int64], Integers, Integers]:
     """Return the places of (n,) rows in order of their keys, and both keys so ordered; equal rows as they came."""
-    if not len(equal):
-        order = sorted_places(band)
-        return order, equal, band[order]
-    if not len(band):
-        order = sorted_places(equal)
-        return order, equal[order], band
+    if not len(equal) or not len(band):
+        keys = band if not len(equal) else equal
+        if ascends(keys):  # as candidates of one index do
+            return np.arange(len(keys)), equal, band
+        order = sorted_places(keys)
+        return order, equal[order] if len(equal) else equal, band[order] if len(band) else band
     order = sorted_places(band)
     order = order[sorted_places(equal[order])]
     return order, equal[order], band[order]

@@ -265,13 +265,7 @@ class JoinEntrants:
         every, lineage = rows[0], words[0]
         if len(rows) > 1:
             every, lineage = np.concatenate(rows, axis=1), np.concatenate(words)
-        times = np.array(
-            [
-                self._tuples[stream_id].gathering.times(own)
-                for stream_id, own in zip(group.shape.streams, every, strict=True)
-            ]
-        )
-        earliest, latest = times.min(axis=0), times.max(axis=0)
+        earliest, latest = self._dated(group.shape.streams, every)
         order = _in_order(every, latest)
         if order is not None:
             every, lineage = every.take(order, axis=1), lineage[order]
@@ -282,6 +276,14 @@ class JoinEntrants:
             own = earliest[some].copy(), latest[some].copy()
             pages.append(group.page(every[:, some].copy(), lineage[some], *own))
         return tuple(pages)
+
+    def _dated(self, streams: Sequence[StreamId], rows: Rows) -> tuple[Rows, Rows]:
+        """Return the smallest and the largest time among the parts of each of (n, p) composites."""
+        earliest = latest = self._tuples[streams[0]].gathering.times(rows[0])
+        for stream_id, own in zip(streams[1:], rows[1:], strict=True):
+            times = self._tuples[stream_id].gathering.times(own)
+            earliest, latest = np.minimum(earliest, times), np.maximum(latest, times)
+        return earliest, latest
 
 
 def _in_order(rows: Rows, latest: Rows) -> Rows | None:

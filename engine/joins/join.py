@@ -8,11 +8,13 @@ Three passes over the sources, in the order of a route.
    the feedback of operators is known here before anything is built: no partial result is made that finds no end.
 3. Outwards again: composites grow source by source, the lineage of each the AND of its parts', and those
    without a bit are left out. The span of a row's key in the index is its number of partners, so the cost of a step is
-   known, and counted, before it is taken.
+   known, and counted, before it is taken. Where equalities tie the next source to two that are known, the span is
+   narrowed by the second one first: what closes a circle is looked up, and not asked of every pair.
 
 Source: Chandrasekaran & Franklin 2002, 2.2 and 3.2 (hybrid structs, composite tuples); Yang & Papadias 2008 (JIT).
 """
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -26,6 +28,7 @@ from psoup.engine.data.source import PartneredRows, PartnerSpans
 from psoup.engine.joins.counts import JoinCounts
 from psoup.engine.joins.link import Link, lookup_of
 from psoup.engine.joins.side import NO_ROWS, Rows, Side, Taken, alive_places
+from psoup.engine.joins.slices import sliced
 from psoup.engine.kernels.bits import Words
 from psoup.engine.kernels.join import Places, count_slots, paired, paired_alive, paired_rows
 from psoup.engine.query.join_shape import JoinShape, Step
@@ -180,8 +183,7 @@ class Join:
         places = np.flatnonzero(held)
         partners: list[PartnerSpans | None] = [None] * self._shape.count
         for (_, to), link in self._links.items():
-            rows = self._taken[to].rows[link.to_places]
-            partners[to] = PartnerSpans(rows, link.low[places], link.high[places])
+            partners[to] = PartnerSpans(self._taken[to].rows, link.low[places], link.high[places])
         return PartneredRows(fresh, self._taken[fresh].rows[places], tuple(partners))
 
     # --- which rows may take part -----------------------------------------------------------------
@@ -196,33 +198,49 @@ class Join:
             self._taken[step[1]] = self._partners(step)
         if not all(map(len, self._taken.values())):
             return False
-        for step in reversed(route[1:]):
-            self._semi_join(step)
-        if not all(map(len, self._taken.values())):
-            return False
-        for step in route:
-            self._links[step] = Link(
-                self._shape.tie(step), self._taken[step[0]], self._taken[step[1]]
-            )
+        for at in reversed(range(len(route))):
+            # What lies behind the step has been semi-joined: the rows of its second source are those that stay.
+            step = route[at]
+            link = self._link(step, {fresh, *(to for _, to in route[:at])})
+            self._keep(step[1], link.to_places)
+            self._links[step] = link
+            if at:
+                self._semi_join(step)
+            if not len(self._taken[step[0]]):
+                return False
         return True
 
     def _partners(self, step: Step) -> Taken:
         """Return the rows of the next source that may match some row taken of the one before."""
         tie, of = self._shape.tie(step), self._taken[step[0]]
         key = key_of(tie, tie.to)
-        found = self._sides[step[1]].candidates(key, lookup_of(tie, of))
+        lookup = functools.partial(lookup_of, tie, of)
+        found = self._sides[step[1]].candidates(key, len(of), lookup)
         self._counts.candidates += len(found)
         self._add_steps(len(found), None, None)
         return found
 
+    def _link(self, step: Step, known: set[int]) -> Link:
+        """Return the partners of the rows that a step goes from; `known` are the sources by then."""
+        second = self._shape.closing(step, known)
+        closing = None
+        if second is not None:
+            closing = self._shape.tie(second), self._taken[second[0]]
+        return Link(self._shape.tie(step), self._taken[step[0]], self._taken[step[1]], closing)
+
     def _semi_join(self, step: Step) -> None:
         """Leave out the rows that have no partner behind them."""
-        of = self._taken[step[0]]
-        link = Link(self._shape.tie(step), of, self._taken[step[1]])
+        of, link = self._taken[step[0]], self._links[step]
         places = np.flatnonzero(link.low < link.high)
         if len(places) < len(of):
             self._counts.semijoined += len(of) - len(places)
-            self._taken[step[0]] = of.take(places)
+            self._keep(step[0], places)
+
+    def _keep(self, source: int, places: Places) -> None:
+        """Take no other rows of a source than those at these places, in this order."""
+        self._taken[source] = self._taken[source].take(places)
+        for link in self._links.values():
+            link.keep(source, places)
 
     def _composites(self, route: Sequence[Step], fresh: int) -> Iterator[Composites]:
         """Yield the composites of the rows that can take part."""
@@ -237,10 +255,10 @@ class Join:
     def _pairs(self, step: Step) -> Iterator[Composites]:
         """Yield pairs as rows of the answer, where no condition and no source is left."""
         link = self._links[step]
-        of, to = self._taken[step[0]].rows, self._taken[step[1]].rows[link.to_places]
+        of, to = self._taken[step[0]].rows, self._taken[step[1]].rows
         lengths = link.high - link.low
         self._add_steps(int(lengths.sum()), None, None)
-        for some, low, high in _slices(link.low, link.high, lengths, PLAIN_PAIRS):
+        for some, low, high in sliced(link.low, link.high, lengths, PLAIN_PAIRS):
             rows = np.empty((2, int((high - low).sum())), dtype=np.int64)
             paired_rows(low, high, of[some], to, rows[step[0]], rows[step[1]])
             self._counts.results += rows.shape[1]
@@ -261,8 +279,7 @@ class Join:
             self._counts.intermediates += len(partial)
         step = route[at]
         link = self._links[step]
-        of = partial.places[step[0]]
-        low, high = link.low[of], link.high[of]
+        low, high = link.partners(partial.places)
         lengths = high - low
         total = int(lengths.sum())
         counted = self._counts.step(step)
@@ -272,33 +289,33 @@ class Join:
         checks = self._checks(step, known)
         behind = {*known, step[1]}
         width = 1 if partial.words is None else partial.words.shape[1]
-        for some, begin, past in _slices(low, high, lengths, max(1, SLICE_PAIRS // width)):
-            made = self._paired(partial.take(some), link, step[1], begin, past)
+        for some, begin, past in sliced(low, high, lengths, max(1, SLICE_PAIRS // width)):
+            made = self._paired(partial.take(some), step[1], begin, past)
             if len(made) and checks:
                 made = self._checked(made, checks)
             yield from self._grown(made, route, at + 1, behind)
 
-    def _paired(
-        self, partial: _Partial, link: Link, to: int, low: Places, high: Places
-    ) -> _Partial:
+    def _paired(self, partial: _Partial, to: int, low: Places, high: Places) -> _Partial:
         """Return the composites with one part more."""
-        total = int((high - low).sum())
+        total, to_words = int((high - low).sum()), self._taken[to].words
         left, right = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
         words: Words | None = None
-        if partial.words is None or link.words is None:
+        if partial.words is None or to_words is None:
             paired(low, high, left, right)
         else:
             words = np.empty((total, partial.words.shape[1]), dtype=np.uint64)
-            count = paired_alive(low, high, partial.words, link.words, left, right, words)
+            count = paired_alive(low, high, partial.words, to_words, left, right, words)
             left, right, words = left[:count], right[:count], words[:count]
         places = {source: own[left] for source, own in partial.places.items()}
-        return _Partial({**places, to: link.to_places[right]}, words)
+        return _Partial({**places, to: right}, words)
 
     def _checks(self, step: Step, known: set[int]) -> list[Condition]:
         """Return the conditions that composites can meet from this step on and not before, the most selective first."""
+        link = self._links[step]
+        closed = None if link.closing is None else link.closing.source
         own = [
             Condition(expression, sources_of(expression))
-            for expression in (*self._links[step].doubts, *self._shape.checks(step, known))
+            for expression in (*link.doubts, *self._shape.checks(step, known, closed))
         ]
         ready = [
             one
@@ -340,10 +357,10 @@ class Join:
         return true
 
     def _finished(self, partial: _Partial) -> Composites:
-        rows = [
-            self._taken[source].rows[partial.places[source]] for source in range(self._shape.count)
-        ]
-        return Composites(np.array(rows, dtype=np.int64), partial.words)
+        rows = np.empty((self._shape.count, len(partial)), dtype=np.int64)
+        for source, places in partial.places.items():
+            np.take(self._taken[source].rows, places, out=rows[source], mode="clip")
+        return Composites(rows, partial.words)
 
     def _add_steps(self, steps: int, words: Words | None, pairs: Places | None) -> None:
         checkpoint()
@@ -357,30 +374,3 @@ class Join:
             if self._had is None:
                 self._had = np.zeros(words.shape[1] * 64, dtype=np.int64)
             count_slots(words, pairs, self._had)
-
-
-def _slices(
-    low: Places, high: Places, lengths: Places, size: int
-) -> Iterator[tuple[Places | slice, Places, Places]]:
-    """Yield the spans in pieces of at most `size` places: which they are, and where each begins and ends.
-
-    A span that is longer is cut; spans without a place are left out.
-    """
-    some = np.flatnonzero(lengths)
-    if not len(some):
-        return
-    low, high, lengths = low[some], high[some], lengths[some]
-    if int(lengths.max()) > size:
-        pieces = -(-lengths // size)
-        number = np.arange(int(pieces.sum())) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-        some, high = np.repeat(some, pieces), np.repeat(high, pieces)
-        low = np.repeat(low, pieces) + number * size
-        high = np.minimum(high, low + size)
-        lengths = high - low
-    ends = np.cumsum(lengths)
-    begin = 0
-    while begin < len(some):
-        before = int(ends[begin - 1]) if begin else 0
-        past = max(begin + 1, int(np.searchsorted(ends, before + size, side="right")))
-        yield some[begin:past], low[begin:past], high[begin:past]
-        begin = past

@@ -35,6 +35,11 @@ NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 DIRECT_ROWS_MAX = 2 * CHUNK_ROWS
 """Rows so few are all candidates: to put them in order is cheaper than to look them up."""
+DIRECT_SHARE = 8
+"""But not where so many times as few rows ask for partners: most of a group's rows would meet its clauses in vain."""
+
+Lookup = Callable[[], KeyLookup]
+"""What rows of another source ask for, worked out when it is needed."""
 
 
 class Taken:
@@ -62,8 +67,7 @@ class Taken:
         """Return the column's values at the rows. Raises PageExpiredError if one is not held any more."""
         found = self._columns.get(ref.name)
         if found is None:
-            read = self._stem.gathering.tuples((ref.name,), self.rows)
-            found = self._columns[ref.name] = read.columns[ref.name]
+            found = self._columns[ref.name] = self._stem.gathering.column(ref.name, self.rows)
         return found
 
     def take(self, places: Rows) -> "Taken":
@@ -86,8 +90,11 @@ class Side(Protocol):
         """Return all rows that some clause can still be satisfied by."""
         ...
 
-    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
-        """Return the rows that match the lookup and that some clause can still be satisfied by; maybe others beside."""
+    def candidates(self, key: SideKey, asking: int, lookup: Lookup) -> Taken:
+        """Return the rows that match what `asking` rows look up and that some clause can still be satisfied by.
+
+        Maybe others beside.
+        """
         ...
 
 
@@ -154,16 +161,21 @@ class ClauseSide:
             return Taken(self._stem, np.concatenate(parts) if parts else NO_ROWS, None)
         return Taken(self._stem, positions(self._words) + self._base, None)
 
-    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+    def candidates(self, key: SideKey, asking: int, lookup: Lookup) -> Taken:
         """Return those that may match the lookup (`Side.candidates`)."""
-        if not key.asks or self.weight <= max(DIRECT_ROWS_MAX, 2 * len(lookup)):
+        if not key.asks or self.weight <= DIRECT_ROWS_MAX:
+            return self.all()
+        asked = lookup()
+        if self.weight <= 2 * len(asked):
             return self.all()
         span = self._span
         whole = self._stem.past_row // CHUNK_ROWS * CHUNK_ROWS
         parts: list[Rows] = []
         for index in self._stem.indexed(key, span.first_row, min(span.past_row, whole)):
-            if self._any(index):
-                rows = index.candidates(lookup)
+            if self._takes_all(index, whole):
+                parts.append(index.candidates(asked))
+            elif self._any(index):
+                rows = index.candidates(asked)
                 # Where its segment has filled since, the rows past `whole` are among the open ones below.
                 if index.past_row > whole:
                     rows = rows[rows < whole]
@@ -194,6 +206,13 @@ class ClauseSide:
 
     def _rows(self, first: int, past: int) -> Taken:
         return Taken(self._stem, np.arange(first, past), None)
+
+    def _takes_all(self, index: KeyIndex, whole: int) -> bool:
+        """Return whether every row that an index covers may be taken, and lies below `whole`."""
+        return self._is_plain and any(
+            first <= index.first_row and index.past_row <= min(past, whole)
+            for first, past, _ in self._runs
+        )
 
     def _any(self, index: KeyIndex) -> bool:
         """Return whether some row that an index covers may be taken."""
@@ -243,14 +262,18 @@ class GroupSide:
         """Return the rows that some clause can be satisfied by."""
         return self._admitted(np.arange(self._first_row, self._past_row))
 
-    def candidates(self, key: SideKey, lookup: KeyLookup) -> Taken:
+    def candidates(self, key: SideKey, asking: int, lookup: Lookup) -> Taken:
         """Return those that may match the lookup (`Side.candidates`)."""
-        if not key.asks or self.weight <= DIRECT_ROWS_MAX:
+        if not key.asks or self.weight <= min(DIRECT_ROWS_MAX, DIRECT_SHARE * asking):
             return self.all()
-        indexes = self._stem.indexed(key, self._first_row, self._past_row)
-        parts = [index.candidates(lookup) for index in indexes]
-        rows = np.concatenate(parts) if parts else NO_ROWS
-        return self._admitted(rows[(rows >= self._first_row) & (rows < self._past_row)])
+        asked = lookup()
+        parts: list[Rows] = []
+        for index in self._stem.indexed(key, self._first_row, self._past_row):
+            rows = index.candidates(asked)
+            if index.first_row < self._first_row or index.past_row > self._past_row:
+                rows = rows[(rows >= self._first_row) & (rows < self._past_row)]
+            parts.append(rows)
+        return self._admitted(np.concatenate(parts) if parts else NO_ROWS)
 
     def _admitted(self, rows: Rows) -> Taken:
         """Return the rows that some clause can still be satisfied by. In slices: most rows may drop out."""

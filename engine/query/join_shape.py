@@ -107,13 +107,30 @@ class JoinShape:
         first = min(known)
         return [(first, source) for source in range(self.count) if source not in known]
 
-    def checks(self, step: Step, known: AbstractSet[int]) -> tuple[Expression, ...]:
-        """Return what has to be asked of composites that a step has made, besides the keys and band it went by."""
+    def closing(self, step: Step, known: AbstractSet[int]) -> Step | None:
+        """Return the tie that closes a circle with a step, both by equality; None where there is none.
+
+        It is that of the first other source that is known.
+        """
+        (of, to), tie = step, self.tie(step)
+        if not tie.equal or tie.band is not None:
+            return None
+        others = [one for one in sorted(known) if one != of and (one, to) in self._ties]
+        return next(((one, to) for one in others if self._ties[one, to].equal), None)
+
+    def checks(
+        self, step: Step, known: AbstractSet[int], closed: int | None = None
+    ) -> tuple[Expression, ...]:
+        """Return what has to be asked of composites that a step has made, besides the keys and band it went by.
+
+        And besides the equalities with source `closed`, if one is given.
+        """
         of, to = step
         asked = list(self.tie(step).rest)
         for other in sorted(known):
             if other != of and (other, to) in self._ties:
-                asked += self._ties[other, to].conditions
+                tie = self._ties[other, to]
+                asked += tie.conditions[len(tie.equal) if other == closed else 0 :]
         return tuple(asked)
 
 

@@ -54,9 +54,9 @@ class ChunkColumn:
 
 
 class Chunk:
-    """Rows `[first_row, first_row + CHUNK_ROWS)` of one stream; columns become keys at their first use."""
+    """Rows `[first_row, first_row + CHUNK_ROWS)` of one stream; columns are read and become keys at their first use."""
 
-    __slots__ = ("_columns", "_known", "first_row")
+    __slots__ = ("_columns", "_known", "_read", "first_row")
 
     def __init__(self, first_row: int, columns: Callable[[str], Column]) -> None:
         """Begin with nothing known; `columns` gives the CHUNK_ROWS values of a column."""
@@ -64,6 +64,7 @@ class Chunk:
         self.first_row = first_row
         self._columns = columns
         self._known: dict[str, ChunkColumn] = {}
+        self._read: dict[str, Column] = {}
 
     @property
     def number(self) -> int:
@@ -74,12 +75,32 @@ class Chunk:
         """Return the column of this name."""
         found = self._known.get(name)
         if found is None:
-            found = self._known[name] = ChunkColumn(self._columns(name))
+            found = self._known[name] = ChunkColumn(self._values(name))
         return found
 
     def values(self, name: str, rows: NDArray[np.int64]) -> Column:
-        """Return the column's values at these rows of the chunk."""
-        return self._columns(name).take(rows)
+        """Return the column's values at these rows of the chunk, each once and ascending."""
+        column = self._values(name)
+        return column if len(rows) == CHUNK_ROWS else column.take(rows)
+
+    def _values(self, name: str) -> Column:
+        """Return all values of a column; clauses that ask for it one after the other read it once."""
+        found = self._read.get(name)
+        if found is None:
+            found = self._read[name] = self._columns(name)
+        return found
+
+
+def padded(column: Column) -> Column:
+    """Return a column of CHUNK_ROWS values that begins with these; what follows is NULL, which little is TRUE of."""
+    count = len(column)
+    if count == CHUNK_ROWS:
+        return column
+    values = np.zeros(CHUNK_ROWS, dtype=column.values.dtype)
+    valid = np.zeros(CHUNK_ROWS, dtype=np.bool_)
+    values[:count] = column.values
+    valid[:count] = True if column.valid is None else column.valid
+    return Column(column.type, values, valid, column.dictionary)
 
 
 def _ranked(column: Column) -> tuple[list[str], Integers]:

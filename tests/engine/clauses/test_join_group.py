@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from psoup.engine.clauses.join_group import JoinGroup, padded
+from psoup.engine.clauses.join_group import JoinGroup
 from psoup.engine.clauses.join_groups import JoinGroups
 from psoup.engine.joins import side as join_side
 from psoup.engine.joins.clause_join import joining
@@ -15,8 +15,7 @@ from psoup.engine.query.join_shape import JoinPlan, shape_of
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.results.match_block import Keeping
 from psoup.engine.tuples.lineage import Slot
-from psoup.engine.tuples.schema import ColumnType, StreamId
-from tests.engine.columns import column_of
+from psoup.engine.tuples.schema import StreamId
 from tests.engine.joins.folds import Tables, row, rows_drawn, sparse
 
 TIED = "SELECT x.i FROM r AS x, s AS y WHERE x.i = y.i"
@@ -175,26 +174,6 @@ def test_join_group_of_clauses_that_ask_nothing_of_a_source_takes_all_its_rows()
     assert CHUNK_ROWS == len(sides[1].all())
     nobody = group.side(0, tables.stem(StreamId(1)), 0, CHUNK_ROWS, group.everyone ^ group.everyone)
     assert 0 == len(nobody.all())
-
-
-@pytest.mark.parametrize("kind", list(ColumnType))
-@pytest.mark.parametrize("count", [0, 3, CHUNK_ROWS])
-def test_padded_column_begins_as_it_was_and_has_a_chunk(kind, count):
-    """Values of any type, NULL among them; what follows is anything that can be read."""
-    values = [
-        None,
-        *(
-            [True, False]
-            if kind is ColumnType.BOOL
-            else "ab"
-            if kind is ColumnType.STRING
-            else [1, 2]
-        ),
-    ]
-    column = column_of(kind, [values[n % 3] for n in range(count)])
-    made = padded(column)
-    assert CHUNK_ROWS == len(made)
-    assert column.to_list() == made.to_list()[:count]
 
 
 def test_join_group_over_texts_that_are_all_null_finds_none():

@@ -127,7 +127,7 @@ def test_joins_overrun_in_a_late_slice_suspends_who_had_the_steps_before(monkeyp
     fold.send("s", [row(i=number % 8) for number in range(64)] + [BLANK] * (CHUNK_ROWS - 64))
     fold.send("u", [row(i=0)] * 400 + [row(i=7)] * 40 + [BLANK] * (CHUNK_ROWS - 440))
     greedy, modest = (fold.register(f"{CHAIN} AND x.f = {number}") for number in (1, 2))
-    candidates, pairs = 2 * CHUNK_ROWS, 22 * 8 + 160 * 400 + 16 * 40
+    candidates, pairs = 16 + 440, 22 * 8 + 160 * 400 + 16 * 40  # of few rows, by their keys
     monkeypatch.setattr(joins, "JOIN_STEPS_MAX", candidates + pairs - 1)
     some = [row(i=0, f=1.0)] * 20 + [row(i=7, f=2.0)] * 2
     fold.send("r", some + [BLANK] * (CHUNK_ROWS - 22))

@@ -18,6 +18,7 @@ from psoup.engine.joins.clause_join import (
 )
 from psoup.engine.joins.counts import JoinCounts, StepCounts
 from psoup.engine.joins.join import Condition, Join, OverrunError
+from psoup.engine.joins.slices import sliced
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.join_shape import JoinPlan, shape_of
 from tests.engine.joins.folds import FOREVER, Tables, row, rows_drawn, sparse, written_out
@@ -269,7 +270,7 @@ def test_slices_of_any_spans_oracle_have_every_place_once(drawn, most):
     numbers = np.arange(len(drawn))
     expected = [(i, at) for i, (begin, n) in enumerate(drawn) for at in range(begin, begin + n)]
     found = []
-    for some, begins, pasts in module._slices(low, low + lengths, lengths, most):
+    for some, begins, pasts in sliced(low, low + lengths, lengths, most):
         piece = [
             (i, at)
             for i, begin, past in zip(numbers[some].tolist(), begins, pasts, strict=True)

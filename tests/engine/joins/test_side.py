@@ -46,6 +46,11 @@ def asking(tables, clause):
     return Taken(tables.stem(clause.sources[0].stream_id), rows, None)
 
 
+def candidates(side, tie, asking, count=None):
+    """Return what a side offers to rows that ask for partners, of which it is told how many there are."""
+    return side.candidates(key_of(tie, 1), count or len(asking), lambda: lookup_of(tie, asking))
+
+
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("direct_rows", [0, 10**9])
 def test_clause_side_of_any_span_oracle_offers_at_least_what_matches(monkeypatch, tie, direct_rows):
@@ -64,7 +69,7 @@ def test_clause_side_of_any_span_oracle_offers_at_least_what_matches(monkeypatch
         expected = matching(tables, first, past, -FOREVER if begin_us is None else begin_us, end_us)
         assert expected == side.all().rows.tolist()
         assert len(expected) == side.weight
-        found = side.candidates(key_of(made, 1), lookup_of(made, one)).rows.tolist()
+        found = candidates(side, made, one).rows.tolist()
         assert len(found) == len(set(found))
         assert set(found) <= set(expected)
         whole = DatedRows(clause.sources[0].stream_id, 0, len(one), None, FOREVER)
@@ -82,23 +87,28 @@ def test_clause_side_passes_over_chunks_in_which_nothing_may_be_taken(monkeypatc
     clause = tables.clause(SQL.format("x.i = y.i"))
     tie, stem = shape_of(clause).tie((0, 1)), tables.stem(clause.sources[1].stream_id)
     side = ClauseSide(stem, sides_of(clause)[1], tables.spans(clause)[1])
-    found = side.candidates(key_of(tie, 1), lookup_of(tie, asking(tables, clause)))
+    found = candidates(side, tie, asking(tables, clause))
     assert list(range(CHUNK_ROWS, CHUNK_ROWS + 5)) == sorted(found.rows.tolist())
 
 
-@pytest.mark.parametrize("direct_rows", [0, 10**9])
+@pytest.mark.parametrize(
+    ("direct_rows", "count", "is_direct"),
+    [(0, 10**9, False), (10**9, 3, False), (10**9, 10**9, True)],
+)
 def test_group_side_gives_candidates_the_lineage_that_they_are_admitted_with(
-    monkeypatch, direct_rows
+    monkeypatch, direct_rows, count, is_direct
 ):
-    """Rows without a bit of an alive clause are left out; where all are admitted, each has all alive bits."""
+    """Rows without a bit of an alive clause are left out; where all are admitted, each has all alive bits.
+
+    Those that match nothing are not, where there are many rows, or few ask.
+    """
     monkeypatch.setattr(join_side, "DIRECT_ROWS_MAX", direct_rows)
     _, tables = world(2)
     clause = tables.clause(SQL.format("x.i = y.i"))
     tie, stem = shape_of(clause).tie((0, 1)), tables.stem(clause.sources[1].stream_id)
     alive = np.array([0b0110], dtype=np.uint64)
     some = GroupSide(stem, lambda rows: (rows % 16).astype(np.uint64)[:, None], alive, 9, 8_000)
-    asked = lookup_of(tie, asking(tables, clause))
-    found = some.candidates(key_of(tie, 1), asked)
+    found = candidates(some, tie, asking(tables, clause), count)
     assert found.words is not None
     for number, bits in zip(found.rows.tolist(), found.words[:, 0].tolist(), strict=True):
         assert 0 != bits == number % 16 & 0b0110
@@ -110,7 +120,7 @@ def test_group_side_gives_candidates_the_lineage_that_they_are_admitted_with(
         if number >= 9 and number % 16 & 0b0110 and one["i"] in wanted
     }
     assert expected <= set(found.rows.tolist())
-    assert direct_rows or expected == set(found.rows.tolist())
+    assert is_direct or expected == set(found.rows.tolist())
     every = GroupSide(stem, lambda _: None, alive, 9, 20)
     assert [[6]] * 11 == every.all().words.tolist()  # type: ignore[union-attr]
     assert 0 == len(GroupSide(stem, lambda _: None, alive, 20, 9).all())
@@ -146,7 +156,7 @@ def test_sides_of_rows_that_are_not_held_any_more_raise():
     stem.evict(16 * CHUNK_ROWS)
     tie = shape_of(clause).tie((0, 1))
     with pytest.raises(PageExpiredError):
-        side.candidates(key_of(tie, 1), lookup_of(tie, asking(tables, clause)))
+        candidates(side, tie, asking(tables, clause))
     with pytest.raises(PageExpiredError):
         ClauseSide(stem, sides_of(clause)[1], tables.spans(clause)[1])
 

@@ -89,6 +89,19 @@ def test_join_shape_checks_ask_what_closes_a_circle():
     assert 3 == len(circle.texts)
 
 
+def test_join_shape_closing_is_the_first_other_tie_by_equality_of_a_step_by_equality():
+    """Its equalities are asked for no more, whatever else it has is; a step by a band is closed by nothing."""
+    circle = shape("x.i = y.i AND y.t = z.t AND x.f = z.f AND x.i <= z.i")
+    assert circle.closing((0, 1), {0}) is None
+    assert (0, 2) == circle.closing((1, 2), {0, 1})
+    assert (0, 1) == circle.closing((2, 1), {0, 2})
+    assert 2 == len(circle.checks((1, 2), {0, 1}))
+    (asked,) = circle.checks((1, 2), {0, 1}, 0)
+    assert {"i"} == {ref.name for ref in column_refs(asked)}
+    assert circle.closing((0, 2), {0, 1}) is None
+    assert shape("x.i = y.i AND y.t = z.t AND x.f <= z.f").closing((1, 2), {0, 1}) is None
+
+
 def test_sides_of_a_clause_have_what_is_asked_of_each_source_alone():
     """Every factor is in one place: a join factor, a side, or across."""
     clause = TABLES.clause(

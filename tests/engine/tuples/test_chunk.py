@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.tuples.chunk import Chunk, ChunkColumn, padded
 from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import chunk_values, column_of, pool
 from tests.engine.kernels import twins
@@ -60,6 +60,27 @@ def test_chunk_column_of_a_part_of_a_chunk_is_refused(count):
         ChunkColumn(column_of(ColumnType.INT64, [0] * count))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [0, 3, CHUNK_ROWS])
+def test_padded_column_begins_as_it_was_and_has_a_chunk(kind, count):
+    """Values of any type, NULL among them; what follows is NULL."""
+    values = [
+        None,
+        *(
+            [True, False]
+            if kind is ColumnType.BOOL
+            else "ab"
+            if kind is ColumnType.STRING
+            else [1, 2]
+        ),
+    ]
+    column = column_of(kind, [values[n % 3] for n in range(count)])
+    made = padded(column)
+    assert CHUNK_ROWS == len(made)
+    assert column.to_list() == made.to_list()[:count]
+    assert [None] * (CHUNK_ROWS - count) == made.to_list()[count:]
+
+
 def test_chunk_reads_each_column_once_and_only_when_asked():
     """A column that no clause asks about costs nothing, one that several ask about is read once."""
     asked = []
@@ -73,6 +94,8 @@ def test_chunk_reads_each_column_once_and_only_when_asked():
     assert ([], 3, 3 * CHUNK_ROWS) == (asked, chunk.number, chunk.first_row)
     assert chunk.column("a") is chunk.column("a")
     assert ["a"] == asked
-    assert [7, 4_095, 7] == chunk.values("b", np.array([7, 4_095, 7])).to_list()
+    assert [7, 4_095] == chunk.values("b", np.array([7, 4_095])).to_list()
+    assert column is chunk.values("b", np.arange(CHUNK_ROWS))
+    assert ["a", "b"] == asked
     with pytest.raises(AssertionError):
         Chunk(5, columns)
