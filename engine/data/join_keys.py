@@ -6,7 +6,9 @@ made for the rows of two sides together, and are equal exactly where the values 
 Rows with NULL in a key match nothing: callers leave them out.
 """
 
+import functools
 from collections.abc import Sequence
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from psoup.engine.kernels.join import digests
 from psoup.engine.kernels.order import Integers, sortable
 from psoup.engine.kernels.span import least_most
-from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.limits import JOIN_BANDS_KEPT_MAX, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
 from psoup.engine.query.factor import BandFactor
 from psoup.engine.query.functions.distinct import used_texts
 from psoup.engine.query.join_shape import Tie, is_double, source_of
@@ -175,14 +177,22 @@ def is_settled(band: BandFactor, left: Integers, right: Integers) -> bool:
         return True
     if not is_whole(band) or not len(left) or not len(right):
         return False
-    if not all(_is_said(band, condition) for condition in band.conditions):
+    by = _constants_said(band)
+    if by is None:
         return False
-    by = sum(_constants(condition) for condition in band.conditions)
     (least, most), (low, high) = least_most(left), least_most(right)
     least, most = int(min(least, low)) - by, int(max(most, high)) + by
     if ColumnType.TIMESTAMP in (band.left.type, band.right.type):
         return least >= TIMESTAMP_US_MIN and most <= TIMESTAMP_US_MAX
     return least >= -_SAFE_MAX and most <= _SAFE_MAX
+
+
+@functools.lru_cache(maxsize=JOIN_BANDS_KEPT_MAX)
+def _constants_said(band: BandFactor) -> int | None:
+    """Return the sum of the sizes of all constants in a band's conditions; None where its bounds do not say all."""
+    if not all(_is_said(band, condition) for condition in band.conditions):
+        return None
+    return sum(_constants(condition) for condition in band.conditions)
 
 
 def _is_said(band: BandFactor, condition: Expression) -> bool:
@@ -267,16 +277,11 @@ def band_values(column: Column, *, double: bool) -> Integers:
 def _matched(left: Column, right: Column, *, double: bool) -> tuple[Integers, Integers]:
     if left.type is not ColumnType.STRING:
         return band_values(left, double=double), band_values(right, double=double)
-    codes: dict[str, int] = {}
-    return _text_codes(left, codes), _text_codes(right, codes)
-
-
-def _text_codes(column: Column, codes: dict[str, int]) -> Integers:
-    """Return the code of each row's text, giving one to those that have none yet."""
-    texts, places = used_texts(column)
-    own = [codes.setdefault(text, len(codes)) for text in texts]
-    found: Integers = np.array(own, dtype=np.int64)[places]
-    return found
+    texts, places = used_texts(left)
+    others, other_places = used_texts(right)
+    codes = dict(zip(texts, range(len(texts)), strict=True))
+    own = np.fromiter(map(codes.setdefault, others, count(len(texts))), np.int64, len(others))
+    return places.astype(np.int64, copy=False), own[other_places]
 
 
 def _combined(

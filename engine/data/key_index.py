@@ -198,11 +198,17 @@ def together(parts: Sequence[KeyCounts]) -> KeyCounts:
     if len(parts) == 1:
         return parts[0]
     keys = np.concatenate([one.keys for one in parts] or [NO_KEYS])
-    counts = np.concatenate([one.counts for one in parts] or [NO_KEYS])
     if not len(keys):
-        return KeyCounts(keys, counts)
+        return KeyCounts(keys, keys)
+    least, most = least_most(keys)
+    if most - least <= COUNTED_SPAN_MAX:
+        sums = np.zeros(most - least + 1, dtype=np.int64)
+        for one in parts:
+            sums[one.keys - least] += one.counts  # each key once
+        held = np.flatnonzero(sums)
+        return KeyCounts(held + least, sums[held])
     order = sorted_places(keys)
-    keys, counts = keys[order], counts[order]
+    keys, counts = keys[order], np.concatenate([one.counts for one in parts])[order]
     first = first_places(keys)
     return KeyCounts(keys[first], np.add.reduceat(counts, first))
 

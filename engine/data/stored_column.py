@@ -6,6 +6,7 @@ near each other get compact codes beside them.
 """
 
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -202,13 +203,32 @@ class StoredColumn:
             known = self._ranked = ([texts[i] for i in by_text], places)
         return known
 
+    def _codes_of(self, wanted: Sequence[str]) -> NDArray[np.int32]:
+        """Return the codes of texts, which are distinct; those that have none get one.
+
+        Cost: a look-up each, and one more of new ones that stand among others.
+        """
+        known, first = self._codes, len(self._texts)
+        found = np.fromiter(map(known.setdefault, wanted, itertools.count(first)), np.int32)
+        new = len(known) - first
+        if not new:
+            return found
+        fresh = wanted
+        if new < len(wanted):  # some had a code: those of the others are to leave no gaps
+            places = np.flatnonzero(found >= first)
+            fresh = [wanted[i] for i in places.tolist()]
+            found[places] = np.arange(first, first + new)
+            known.update(zip(fresh, range(first, first + new), strict=True))
+        self._texts.extend(fresh)  # before any row is written that has their codes
+        return found
+
     def _translated(self, codes: NDArray[Any], texts: Sequence[str]) -> NDArray[np.int32]:
         used = np.zeros(len(texts), dtype=np.bool_)
         used[codes] = True
         places = np.flatnonzero(used)
         wanted = texts if len(places) == len(texts) else [texts[i] for i in places.tolist()]
         own = np.zeros(len(texts), dtype=np.int32)
-        own[places] = [self.code(text) for text in wanted]
+        own[places] = self._codes_of(wanted)
         translated: NDArray[np.int32] = own[codes]
         return translated
 

@@ -42,7 +42,8 @@ def pairs_counted(tie: Tie, of: ClauseSide, to: ClauseSide) -> int | None:
     if not is_settled(tie.band, one.keys, other.keys):
         return None
     least, most = band_ends(tie.band, known=known, column=Column(known.type, one.keys))
-    before = np.concatenate(([0], np.cumsum(other.counts)))
-    low = np.searchsorted(other.keys, least, side="left")
-    high = np.maximum(low, np.searchsorted(other.keys, most, side="right"))
-    return int((one.counts * (before[high] - before[low])).sum())
+    before = np.zeros(len(other.keys) + 1, dtype=np.int64)
+    np.cumsum(other.counts, out=before[1:])
+    low = other.keys.searchsorted(least)
+    high = np.maximum(low, other.keys.searchsorted(most, side="right"))
+    return int(one.counts @ (before[high] - before[low]))

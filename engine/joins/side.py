@@ -198,10 +198,12 @@ class ClauseSide:
             whole = min(past, self._stem.past_row // CHUNK_ROWS * CHUNK_ROWS)
             for index in self._stem.indexed(key, first, whole):
                 if row <= index.first_row and index.past_row <= past:
-                    found.append(_key_counts(self._rows(row, index.first_row), key))
+                    if row < index.first_row:
+                        found.append(_key_counts(self._rows(row, index.first_row), key))
                     found.append(index.key_counts)
                     row = index.past_row
-            found.append(_key_counts(self._rows(row, past), key))
+            if row < past:
+                found.append(_key_counts(self._rows(row, past), key))
         return together([one for one in found if len(one.keys)])
 
     def _rows(self, first: int, past: int) -> Taken:

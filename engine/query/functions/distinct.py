@@ -29,19 +29,27 @@ def used_texts(column: Column) -> tuple[list[str], Rows]:
     """Return the distinct texts that occur, and for each row which of them it holds (0 under NULL)."""
     assert column.dictionary is not None
     codes = column.values if column.valid is None else column.values[column.valid]
-    if len(column.dictionary) <= 4 * len(codes):
-        occurs = np.zeros(len(column.dictionary), np.bool_)
-        occurs[codes] = True
-        used = np.flatnonzero(occurs)
-        positions = (np.cumsum(occurs) - 1)[codes]
-    else:
-        used, positions = np.unique(codes, return_inverse=True)
-    texts = [column.dictionary[code] for code in used.tolist()]
+    texts, positions = _occurring(column.dictionary, codes)
     if column.valid is None:
         return texts, positions
     all_rows = np.zeros(len(column), np.intp)
     all_rows[column.valid] = positions
     return texts, all_rows
+
+
+def _occurring(
+    dictionary: Sequence[str], codes: NDArray[np.int32]
+) -> tuple[list[str], NDArray[np.intp]]:
+    """Return the texts that codes stand for, in order of these, and for each code the place of its text."""
+    if len(dictionary) > 4 * len(codes):
+        used, positions = np.unique(codes, return_inverse=True)
+        return [dictionary[code] for code in used.tolist()], positions
+    occurs = np.zeros(len(dictionary), np.bool_)
+    occurs[codes] = True
+    used = np.flatnonzero(occurs)
+    if len(used) and used[-1] - used[0] < len(used):  # as where texts are new to a stream
+        return list(dictionary[used[0] : used[-1] + 1]), codes - used[0]
+    return [dictionary[code] for code in used.tolist()], (np.cumsum(occurs) - 1)[codes]
 
 
 def per_text(

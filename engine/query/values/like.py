@@ -22,9 +22,7 @@ from psoup.engine.query.values.like_search import Piece, like_search, plain_text
 ANY_RUN = "%"
 ANY_ONE = "_"
 _SEARCHED_LENGTH_MIN = 256
-"""Characters of a text, for each piece with `_`, from which searching it takes less time than the kernel."""
-_FOUND_LENGTH_MIN = 128
-"""The same for each other piece."""
+"""Characters of a text, for each piece, from which searching it takes less time than the kernel."""
 _TEXTS_MIN = 16
 """Texts that it takes longer to search than to hand to the kernel."""
 _JOINED_LENGTH_MAX = 256 * limits.KIB
@@ -90,11 +88,7 @@ def like_matcher(pattern: LikePattern) -> Matcher:
     matches = like_search(pattern.pieces)
     if matches is None:
         return functools.partial(_all_at_once, _needles(pattern.pieces))
-    length_min = sum(
-        _SEARCHED_LENGTH_MIN if plain_text(piece) is None else _FOUND_LENGTH_MIN
-        for piece in pattern.pieces
-        if piece
-    )
+    length_min = _SEARCHED_LENGTH_MIN * sum(map(bool, pattern.pieces))
     return functools.partial(_search_or_match, _each(matches), _needles(pattern.pieces), length_min)
 
 
