@@ -18,7 +18,9 @@ from psoup.engine.joins.counts import JoinCounts
 from psoup.engine.joins.join import Condition
 from psoup.engine.joins.side import GroupSide, Rows
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE, Words, mask_of, positions, words_of
-from psoup.engine.kernels.join import bitmaps_of, mark_bitmaps, mark_lists
+from psoup.engine.kernels.hits import LIST_ROWS_MAX
+from psoup.engine.kernels.join import bitmaps_of, count_slots, mark_bitmaps, mark_lists
+from psoup.engine.kernels.slot_lists import list_rows
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.join_shape import JoinShape, across, shape_of, sides_of
@@ -70,7 +72,8 @@ class SourceClauses:
             return None
         if self._free is None:
             self._free = all_slots & ~slot_words(self._own, len(all_slots))
-        words = np.tile(self._free, (len(rows), 1))
+        words = np.empty((len(rows), len(all_slots)), dtype=np.uint64)
+        words[:] = self._free
         for begin in range(0, len(rows), CHUNK_ROWS):
             some = slice(begin, begin + CHUNK_ROWS)
             self._mark(stem, rows[some], words[some])
@@ -237,6 +240,8 @@ class JoinGroup:
             # Of clauses: slots hang on which of them were given away, and a restart gives them anew.
             ordered = sorted(self._slots.items())
             self._in_order = np.array([slot for _, slot in ordered], dtype=np.int32)
+        if len(words) <= LIST_ROWS_MAX:
+            return self._listed(words, self._in_order)
         bitmaps = np.zeros((words.shape[1] * 64, CHUNK_WORDS), dtype=LITTLE)
         bitmaps_of(words, bitmaps)
         found = bitmaps[self._in_order]
@@ -245,6 +250,25 @@ class JoinGroup:
         if is_plain:
             self._plain_block = block
         return block
+
+    def _listed(self, words: Words, slots: NDArray[np.int32]) -> MatchBlock:
+        """Return the lineage of so few composites that lists are the smaller form of all; slots in order of clauses."""
+        counts = np.zeros(words.shape[1] * 64, dtype=np.int64)
+        count_slots(words, np.ones(len(words), dtype=np.int64), counts)
+        slots = slots[counts[slots] > 0]
+        lengths = counts[slots]
+        begins = np.cumsum(lengths) - lengths
+        offsets = np.empty(int(lengths.sum()), dtype=np.uint16)
+        counts[slots] = begins
+        list_rows(words, counts, offsets)
+        return MatchBlock(
+            clause_ids=self._ids[slots],
+            forms=np.full(len(slots), Form.LIST, dtype=np.uint8),
+            counts=lengths.astype(np.int32),
+            places=begins.astype(np.int32),
+            offsets=offsets,
+            bitmaps=np.empty((0, CHUNK_WORDS), dtype=LITTLE),
+        )
 
     def check(self) -> None:
         """Assert that slots, sides and conditions agree."""

@@ -287,10 +287,14 @@ class GroupSide:
                 taken.append(some)
                 lineage.append(np.tile(self._alive, (len(some), 1)))
                 continue
-            words &= self._alive
+            # Of many rows that meet clauses few may have a bit: these alone are looked at again.
             places = alive_places(words)
+            words = words[places] & self._alive
+            left = alive_places(words)
+            if len(left) < len(words):
+                places, words = places[left], words[left]
             taken.append(some[places])
-            lineage.append(words[places])
+            lineage.append(words)
         if len(taken) == 2:
             return Taken(self._stem, taken[1], lineage[1])
         return Taken(self._stem, np.concatenate(taken), np.concatenate(lineage))

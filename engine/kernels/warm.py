@@ -31,6 +31,7 @@ from psoup.engine.kernels.json_transpose import transpose
 from psoup.engine.kernels.like import ASCII, Needles, match_like
 from psoup.engine.kernels.match import Clauses, Located, match_clauses, narrowest
 from psoup.engine.kernels.rows import BLOCK_WORDS
+from psoup.engine.kernels.slot_lists import list_rows
 from psoup.engine.kernels.span import least_most
 from psoup.engine.kernels.within import WIDTH, within
 
@@ -213,6 +214,7 @@ def _join(bitmaps: Words) -> None:
     join.alive(words, keys)
     join.digests(np.frombuffer(b"a", dtype=np.uint8), keys, keys.copy())
     join.count_slots(words, keys, np.zeros(64, dtype=np.int64))
+    list_rows(words, np.zeros(64, dtype=np.int64), offsets)
 
 
 def _match(bitmaps: Words) -> None:

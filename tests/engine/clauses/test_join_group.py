@@ -5,6 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from psoup.engine.clauses import join_group
 from psoup.engine.clauses.join_group import JoinGroup
 from psoup.engine.clauses.join_groups import JoinGroups
 from psoup.engine.joins import side as join_side
@@ -174,6 +175,29 @@ def test_join_group_of_clauses_that_ask_nothing_of_a_source_takes_all_its_rows()
     assert CHUNK_ROWS == len(sides[1].all())
     nobody = group.side(0, tables.stem(StreamId(1)), 0, CHUNK_ROWS, group.everyone ^ group.everyone)
     assert 0 == len(nobody.all())
+
+
+@pytest.mark.parametrize("count", [1, 255, 256])
+def test_join_group_page_of_few_composites_is_listed_as_it_is_gathered(monkeypatch, count):
+    """Clauses with many of them, with some and with none, their slots in another order than they are."""
+    tables = Tables("r", "s")
+    group = JoinGroup(ClauseId(7), shape_of(tables.clause(TIED)))
+    for number in [*range(5, 75), 3]:
+        if number > 70:
+            group.evict(ClauseId(number - 60))
+        group.build(ClauseId(number), tables.clause(f"{TIED} AND x.i > {number}"), Keeping.SMALLER)
+    rng = np.random.default_rng(count)
+    words = rng.integers(1, 2**63, (count, 2)).astype(np.uint64) & group.everyone
+    words &= ~group.bits([ClauseId(30), ClauseId(31)])
+    rows, times = np.zeros((2, count), dtype=np.int64), np.arange(count)
+    listed = group.page(rows, words, times, times).block
+    monkeypatch.setattr(join_group, "LIST_ROWS_MAX", 0)
+    gathered = group.page(rows, words, times, times).block
+    for name in ("clause_ids", "forms", "counts", "places", "offsets", "bitmaps"):
+        one, other = getattr(listed, name), getattr(gathered, name)
+        assert one.dtype == other.dtype, name
+        assert np.array_equal(one, other), name
+    assert len(listed)
 
 
 def test_join_group_over_texts_that_are_all_null_finds_none():

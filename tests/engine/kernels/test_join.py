@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.engine.kernels import join
+from psoup.engine.kernels import join, slot_lists
 from tests.engine.kernels import twins
 from tests.engine.kernels.twins import integers
 
@@ -165,8 +165,8 @@ def test_mark_of_any_lists_and_bitmaps_differential_sets_bits_of_rows_that_are_t
 
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
 @pytest.mark.parametrize("width", [1, 2, 3])
-def test_bitmaps_of_and_count_slots_differential_turn_lineage_over(count, width):
-    """Every slot gets its rows; each row weighs what it is told."""
+def test_bitmaps_of_and_count_slots_and_list_rows_differential_turn_lineage_over(count, width):
+    """Every slot gets its rows, as a bitmap and as a list; each row weighs what it is told."""
     rng = np.random.default_rng(count * 10 + width)
     words, held = words_drawn(rng, count, width, 0.1)
     slots = range(width * 64)
@@ -180,6 +180,13 @@ def test_bitmaps_of_and_count_slots_differential_turn_lineage_over(count, width)
         sums = np.full(width * 64, 5)
         join.count_slots(words, weights, sums)
         assert [5 + weight for weight in weighed] == sums.tolist(), mode
+    lengths = np.array([len(rows) for rows in expected])
+    for mode in twins.modes(slot_lists):
+        past = np.cumsum(lengths) - lengths
+        offsets = np.empty(lengths.sum(), dtype=np.uint16)
+        slot_lists.list_rows(words, past, offsets)
+        listed = np.split(offsets, past[:-1])
+        assert [sorted(rows) for rows in expected] == [own.tolist() for own in listed], mode
 
 
 def test_bitmaps_of_a_whole_chunk_have_its_last_row():
