@@ -183,7 +183,7 @@ class StreamPartials:
             cut = set(range(reach[0] // LEVEL_FANOUT, -(-reach[1] // LEVEL_FANOUT)))
         lacking = list(_lacking(known, reach, cut))
         if not lacking:
-            return self
+            return known
         made = dict[int | Chunks, MadeUnits]()
         for unit in sorted(lacking, key=lambda one: isinstance(one, int)):  # chunks may be too many
             if isinstance(unit, int):

@@ -220,6 +220,7 @@ def test_partials_grow_at_both_ends_and_lose_what_was_dropped(monkeypatch, units
         (6, 20, 0, (4, 20)),
         (2, 5, 0, (2, 20)),
         (22, 25, 0, (2, 25)),
+        (6, 20, 5 * CHUNK_ROWS + 1, (6, 25)),
         (24, 26, 5 * CHUNK_ROWS + 1, (6, 26)),
         (30, 31, 28 * CHUNK_ROWS, (30, 31)),
     ):
