@@ -151,7 +151,7 @@ MUTANTS_OF_GROUPS: dict[str, Patch] = {
         grouped_invocation.GroupedInvocation, "_newest_rows", no_rows_at_all
     ),
     "the first rows are the same whatever enters": setting(
-        ordered_invocation.OrderedInvocation, "_is_unchanged", lambda _self, _since: True
+        ordered_invocation.OrderedInvocation, "_stands", lambda _self, _since: True
     ),
 }
 
