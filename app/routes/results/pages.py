@@ -16,7 +16,7 @@ from starlette.responses import Response
 from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.answers.negotiation import FORMATS, encode_content
 from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
-from psoup.app.wire.parameters import CURSOR, FORMAT, META, ROWS_LIMIT, SHAPE
+from psoup.app.wire.parameters import CURSOR, FORMAT, META, ROWS_LIMIT, SEQ, SHAPE
 from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError, InvalidFieldError, NotFoundError, NotYetVisibleError
@@ -137,6 +137,9 @@ def page_links(
 ) -> list[str]:
     """Return the relative URLs of all pages of an answer, `limit` rows each; [] where it has no rows.
 
+    Before the first tuple there is no NOW that a token could hold. Then an answer has one row at most, that of
+    aggregates over nothing: it is asked for as of its position.
+
     Raises:
         InvalidFieldError: they are more than PAGES_LISTED_MAX.
 
@@ -144,10 +147,11 @@ def page_links(
     """
     count, at = answer.count, answer.at
     offsets = page_offsets(count, limit)
-    if at is None:  # no tuple yet to tell NOW by
-        return []
     query_id = answer.query.query_id
     path = f"/v1/queries/{query_id}/results"
+    if at is None:
+        of_then = "&".join(f"{name}={value}" for name, value in kept.items())
+        return [f"{path}?{SEQ.name}={answer.cut.seq}&{of_then}".rstrip("&") for _ in offsets]
     pages = (
         Page(at_now, at.behind(offset, at.oldest_rows), min(offset + limit, count))
         for offset in offsets

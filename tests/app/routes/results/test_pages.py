@@ -104,6 +104,19 @@ async def test_pages_of_nothing_are_none(api: Api):
     assert (0, []) == (body["count"], body["pages"])
 
 
+async def test_pages_of_aggregates_over_no_tuple_are_one(api: Api):
+    """There is no NOW yet, and one row all the same; it is read as of then, also once tuples have come."""
+    await api.declare()
+    query_id = await api.register(f"SELECT COUNT(*) AS n, SUM(qty) AS total FROM trades {WINDOW}")
+    whole = await api.results(query_id)
+    body = await listed(api, query_id, limit=5, meta=0)
+    assert (None, 1, 1) == (body["now"], body["count"], len(body["pages"]))
+    assert [{"n": 0, "total": None}] == await read(api, body)
+    await api.rows([row(1, qty=3)])
+    assert [{"n": 0, "total": None}] == await read(api, body)
+    assert whole["rows"] == await read(api, whole | await listed(api, query_id, seq=whole["seq"]))
+
+
 async def test_pages_are_read_in_each_format_with_their_parameters(api: Api):
     """`limit`, `shape` and `meta` stay with the pages; the format is chosen where a page is read."""
     await api.declare()
