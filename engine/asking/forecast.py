@@ -85,7 +85,10 @@ def forecast(source: TupleSource, snapshot: Snapshot, reading: Reading) -> Forec
     at = pinned(snapshot, Request(limit=1))
     sources = len(snapshot.streams)
     if at is None:
-        return Forecast(0, 0, 0, None, 0 if sources == 1 else None, (0,) * sources)
+        none = (0,) * sources  # of which aggregates over all rows make one group all the same
+        rows = _shown(reading, None) if reading.shape.keys == () else 0
+        nbytes, sampled = 0 if rows == 0 else None, 0 if sources == 1 else None
+        return Forecast(rows, _at_most(reading, none), nbytes, None, sampled, none)
     windows = windows_of(snapshot.query.window, snapshot.query.ranges, sources)
     spans = [span_of(snapshot, at, place, window) for place, window in enumerate(windows)]
     reaches = [_reach(source, span) for span in spans]

@@ -134,10 +134,12 @@ def test_forecast_of_rows_that_values_decide_has_a_bound(sql, most):
 )
 @pytest.mark.parametrize("rows", [0, 3])
 def test_forecast_of_one_group_of_all_rows_is_one_row(source, rows):
-    """Also where no row is in it, unless there is no NOW yet."""
+    """Also where no row is in it, and no NOW yet, as it is answered."""
     world = world_of(*(row(second) for second in range(rows)))
-    found = forecast_of(world, f"SELECT COUNT(*) AS n FROM {source}")
-    assert ((1, 1) if rows else (0, 0)) == (found.rows, found.rows_at_most)
+    sql = f"SELECT COUNT(*) AS n FROM {source}"
+    found = forecast_of(world, sql)
+    assert (1, 1) == (found.rows, found.rows_at_most)
+    assert 1 == len(world.invoke(world.register(sql)).rows)
 
 
 @pytest.mark.parametrize(
