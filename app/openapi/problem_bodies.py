@@ -23,9 +23,16 @@ class BadBodyProblem(Problem):
     offset: int | None = Field(default=None, description="Where, in bytes or columns from 0.")
     limit: int | None = Field(default=None, description="The bound that it is over.")
     line: int | None = Field(default=None, description="Line of a batch, from 1.")
-    column: str | None = Field(default=None, description="Of rows by columns: the one meant.")
+    column: str | None = Field(
+        default=None,
+        description="Of rows by columns: the one meant; of others: the one named twice.",
+    )
     columns: list[str] | None = Field(
         default=None, description="Of rows by columns: two of unlike lengths."
+    )
+    field: str | None = Field(
+        default=None,
+        description="Of a control body: the name of the member that stands twice, or where the text stands.",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Final, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from psoup.app.errors import BadBodyError, UnknownFieldError
-from psoup.app.wire.reasons import reason_of
+from psoup.app.wire.reasons import first_repeated, reason_of
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
 
@@ -120,7 +120,8 @@ def _object(members_max: int, pairs: list[tuple[str, object]]) -> dict[str, obje
         raise BadBodyError("An object has too many members.", reason="members", limit=members_max)
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise BadBodyError("An object has a member twice.", reason="duplicate member")
+        twice = first_repeated([name for name, _ in pairs])
+        raise BadBodyError("An object has a member twice.", reason="duplicate member", field=twice)
     return members
 
 
@@ -134,7 +135,9 @@ def _finite(literal: str) -> float:
 def _bad_texts(value: object, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         if _SURROGATE.search(value):
-            raise BadBodyError("A text holds half of a surrogate pair.", reason="lone surrogate")
+            raise BadBodyError(
+                "A text holds half of a surrogate pair.", reason="lone surrogate", field=pointer
+            )
         if "\0" in value:
             yield pointer, "holds the character NUL"
     elif isinstance(value, dict):

@@ -3,7 +3,8 @@
 A reason says what is expected and of which kind the given value is, and quotes nothing of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
@@ -24,6 +25,13 @@ def reason_of(error: Mapping[str, Any]) -> str:
         return f"expected {expected}, got {_kind_of(error['input'])}"
     said = _SAID.get(kind)
     return "cannot be so" if said is None else said(context)
+
+
+def first_repeated(names: Sequence[str]) -> str:
+    """Return the first of names that stand more than once, of which there is one; half a surrogate pair is escaped."""
+    counts = Counter(names)
+    twice = next(name for name in names if counts[name] > 1)
+    return twice.encode(errors="backslashreplace").decode()
 
 
 def _kind_of(value: object) -> str:

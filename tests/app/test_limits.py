@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from psoup.app.wire.rows.body import CSV, JSON, NDJSON
+from psoup.app.wire.rows.body import COLUMNS, CSV, JSON, NDJSON
 from psoup.engine import limits
 from tests.app.support import SETTINGS, START_US, Api, assert_problem, row, running
 
@@ -77,6 +77,36 @@ async def test_control_bodies_of_bad_json_are_bad_body(api: Api, body, method, p
     headers = {"Content-Type": JSON}
     assert_problem(await api.send(method, path, content=body, headers=headers), "bad-body")
     assert [] == (await api.get("/v1/streams")).json()["streams"]
+
+
+@pytest.mark.parametrize(
+    ("body", "media_type", "where"),
+    [
+        (b'[{"ts":5},{"qty":' + b"1" * 40 + b"}]", JSON, {"offset": 17}),
+        (b'{"ts":5}\n{"qty":' + b"1" * 40 + b"}", NDJSON, {"offset": 16}),
+        (b'{"qty":[' + b"1" * 40 + b"]}", COLUMNS, {"offset": 8}),
+        (b"ts,qty,sym,qty\n5,1,a,2\n", CSV, {"column": "qty"}),
+    ],
+)
+async def test_bad_bodies_of_rows_say_where_and_which(api: Api, body, media_type, where):
+    """A number that is too long has its offset, a column that is named twice its name."""
+    await api.declare()
+    assert_problem(await api.body(body, media_type), "bad-body", **where)
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        (b'{"sql":"a","labels":{"u":"1","v":"2","u":"3"}}', {"field": "u"}),
+        (b'{"sql":"a","\\ud800":1,"\\ud800":2}', {"field": "\\ud800"}),
+        (b'{"sql":"a","labels":{"u":"\\udfff"}}', {"field": "/labels/u"}),
+    ],
+)
+async def test_bad_control_bodies_say_which(api: Api, body, where):
+    """A member that stands twice is named, also where its name is no text; half a surrogate pair has its place."""
+    headers = {"Content-Type": JSON}
+    answer = await api.send("POST", "/v1/queries", content=body, headers=headers)
+    assert_problem(answer, "bad-body", **where)
 
 
 @pytest.mark.parametrize("digits", [20, 33, 40])

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from psoup.app.errors import BadBodyError
 from psoup.app.wire.bounds import check_decoded_size, check_row_count
+from psoup.app.wire.reasons import first_repeated
 from psoup.app.wire.rows.arrow_messages import UNREADABLE, plain_rows, unreadable
 from psoup.app.wire.rows.errors import (
     MISSING,
@@ -103,7 +104,8 @@ def _exact(column: ColumnSchema, given: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _check_fields(given: pa.Schema, schema: StreamSchema) -> None:
     if len(set(given.names)) < len(given.names):
-        raise BadBodyError("The schema names a field twice.", reason="schema")
+        twice = first_repeated(given.names)
+        raise BadBodyError("The schema names a field twice.", reason="schema", column=twice)
     known = [column.name for column in schema.columns]
     unknown = [name for name in given.names if name not in known]
     reject_columns(unknown, UNKNOWN_COLUMN, known).raise_if_any(None)

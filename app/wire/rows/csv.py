@@ -16,6 +16,7 @@ from pyarrow import csv as arrow_csv
 
 from psoup.app.errors import BadBodyError
 from psoup.app.wire.control import decode_text
+from psoup.app.wire.reasons import first_repeated
 from psoup.app.wire.rows.csv_records import count_cells, lines_of_rows, record_ends
 from psoup.app.wire.rows.errors import (
     MISSING,
@@ -131,7 +132,8 @@ def _whole(text: bytes) -> arrow_csv.ReadOptions:
 
 def _check_header(names: list[str], schema: StreamSchema, lines_of: LinesOf) -> None:
     if len(set(names)) < len(names):
-        raise BadBodyError("The header names a column twice.", reason="header")
+        twice = first_repeated(names)
+        raise BadBodyError("The header names a column twice.", reason="header", column=twice)
     known = [column.name for column in schema.columns]
     unknown = [name for name in names if name not in known]
     reject_columns(unknown, UNKNOWN_COLUMN, known).raise_if_any(lines_of)

@@ -106,8 +106,9 @@ def _columns(objects: Sequence[Object], schema: StreamSchema) -> tuple[list[list
 
 def _judge_shapes(read: JsonRows, errors: RowErrors) -> None:
     """Judge the rows themselves, whatever they hold."""
-    if any(isinstance(row, dict) and len(row) > limits.JSON_MEMBERS_MAX for row in read.rows):
-        raise too_many_members("A row")
+    for index, row in enumerate(read.rows):
+        if isinstance(row, dict) and len(row) > limits.JSON_MEMBERS_MAX:
+            raise too_many_members(f"Row {index}, counted from 0,")
 
     def error(index: int) -> RowError:
         row = read.rows[index]

@@ -88,9 +88,10 @@ def read_array(body: bytes) -> JsonRows:
     if body.count(b"{") + body.count(b"[") > limits.BATCH_ROWS_MAX:
         _count_rows(body)
     value = _loads(body, before=0)
-    if find_long_number(body) is not None:
+    long_at = find_long_number(body)
+    if long_at is not None:
         _check_depth(body, before=0)
-        raise _too_long()
+        raise _too_long(long_at)
     rows = value if isinstance(value, list) else [value]
     check_row_count(len(rows))
 
@@ -162,9 +163,10 @@ def read_columns(body: bytes) -> JsonColumns:
     if body.count(b"{") + body.count(b"[") > limits.BATCH_ROWS_MAX:
         _count_rows(body, depth=3)
     members = _loads(body, before=0)
-    if find_long_number(body) is not None:
+    long_at = find_long_number(body)
+    if long_at is not None:
         _check_depth(body, before=0)
-        raise _too_long()
+        raise _too_long(long_at)
     if not isinstance(members, dict):
         raise BadBodyError("The body is not one object of columns.", reason="not an object")
     if len(members) > limits.JSON_MEMBERS_MAX:
@@ -234,14 +236,15 @@ def _refuse_long_number(body: bytes, long_at: int) -> None:
         _loads(line, before=before)
         _check_depth(line, before=before)
         if long_at < before + len(line):
-            raise _too_long()
+            raise _too_long(long_at)
 
 
-def _too_long() -> BadBodyError:
+def _too_long(at: int) -> BadBodyError:
     return BadBodyError(
         "A number is written with too many characters.",
         reason="number literal",
         limit=limits.JSON_NUMBER_LENGTH_MAX,
+        offset=at,
     )
 
 
