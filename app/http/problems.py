@@ -31,7 +31,9 @@ _INSTANTS = frozenset(
     }
 )
 """Extras in microseconds, by code and name."""
-_INTERNAL_ONLY = frozenset({"retry_after_s", "rate", "supported_header", "stream_id"})
+_INTERNAL_ONLY = frozenset(
+    {"retry_after_s", "rate", "supported_header", "supported_encoding", "stream_id"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,9 @@ def problem_headers(error: EngineError) -> dict[str, str]:
     media = error.extras.get("supported_header")
     if isinstance(media, str):
         headers["Accept-Post"] = media
+    encodings = error.extras.get("supported_encoding")
+    if isinstance(encodings, str):
+        headers["Accept-Encoding"] = encodings
     rate = error.extras.get("rate")
     if isinstance(rate, Mapping):
         headers.update({str(name): str(value) for name, value in rate.items()})

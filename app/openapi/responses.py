@@ -15,13 +15,14 @@ _HEADERS: Final[Mapping[str, str]] = {
     "WWW-Authenticate": "How to send a key.",
     "Allow": "The methods that the path answers.",
     "Accept-Post": "The media types that are taken.",
+    "Accept-Encoding": "The content encodings that are taken, where it is the body's that is not.",
     "RateLimit": "Of a rate of a key: what is left, and when there is more.",
     "RateLimit-Policy": "Of a rate of a key: its quota and window.",
 }
 _OF_STATUS: Final[Mapping[int, Sequence[str]]] = {
     401: ("WWW-Authenticate",),
     405: ("Allow",),
-    415: ("Accept-Post",),
+    415: ("Accept-Post", "Accept-Encoding"),
     429: ("Retry-After", "RateLimit", "RateLimit-Policy"),
     503: ("Retry-After",),
     507: ("Retry-After",),

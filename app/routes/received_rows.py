@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from psoup.app.backend.catalogue import Declaration
-from psoup.app.errors import BodyTooLargeError
+from psoup.app.errors import BodyTooLargeError, UnsupportedMediaError
 from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.routes.stream_names import found_stream
-from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON, media_type_of, read_rows
+from psoup.app.wire.rows.body import (
+    ARROW,
+    COLUMNS,
+    CSV,
+    JSON,
+    MEDIA_TYPES,
+    NDJSON,
+    media_type_of,
+    read_rows,
+)
 from psoup.app.wire.rows.warnings import row_warnings
 from psoup.engine import limits
 from psoup.engine.errors import NO_STREAM, NotFoundError, RowsRejectedError
@@ -87,6 +96,11 @@ class ReceivedRows:
             )
         except BodyTooLargeError as error:
             _name_both_bounds(error)
+            raise
+        except (
+            UnsupportedMediaError
+        ) as error:  # its encoding: the media types that are taken are told as well
+            error.extras = {"supported_header": ", ".join(MEDIA_TYPES), **error.extras}
             raise
         self._received = time.perf_counter()
         self._latest = time.monotonic() + self._call.service.settings.ingest_deadline_s

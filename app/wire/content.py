@@ -64,7 +64,9 @@ def decode_body(
         pieces = _unzstd(body)
     else:
         raise UnsupportedMediaError(
-            "This content encoding is not taken.", supported=list(ENCODINGS)
+            f"This content encoding is not taken. Send the body by {' or '.join(ENCODINGS)}, or as it is.",
+            supported=list(ENCODINGS),
+            supported_encoding=", ".join(ENCODINGS),
         )
     decoded = io.BytesIO()
     checkpoint(0)

@@ -128,10 +128,12 @@ async def test_rows_of_another_media_type_are_unsupported(api: Api, media_type):
 
 
 async def test_bodies_of_unknown_encodings_are_unsupported(api: Api):
-    """An encoding that is not taken is 415."""
+    """An encoding that is not taken is 415, and names what is taken, media types of rows as well."""
     await api.declare()
     answer = await api.body(b"[]", JSON, Content_Encoding="br")
     assert_problem(answer, "unsupported-media", supported=["gzip", "zstd"])
+    assert "gzip, zstd" == answer.headers["accept-encoding"]
+    assert "text/csv" in answer.headers["accept-post"]
 
 
 @pytest.mark.parametrize(
