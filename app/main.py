@@ -27,6 +27,7 @@ from psoup.app.backend.service import Service
 from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
+from psoup.app.fold.match_threads import match_threads
 from psoup.app.http.edge import (
     PAST_BYTES,
     WAITED_S,
@@ -91,19 +92,21 @@ def create_app(
     @asynccontextmanager
     async def serving(context: Context) -> AsyncIterator[Service]:
         opened = store or _open(settings, used_clock)
-
-        def fold(service: Service) -> Backend:
-            return FoldLoop(
-                store=opened,
-                on_applied=service.applied.advance,
-                on_lost=on_lost,
-                bind=service.bound.bind,
-                lease_s=settings.lease_s,
-            )
-
         try:
             context.tokens = PageTokens(_key_of(settings, opened))
-            yield Service(store=opened, make_backend=fold, settings=settings, clock=used_clock)
+            with match_threads(settings.match_threads) as threads:
+
+                def fold(service: Service) -> Backend:
+                    return FoldLoop(
+                        store=opened,
+                        on_applied=service.applied.advance,
+                        on_lost=on_lost,
+                        bind=service.bound.bind,
+                        lease_s=settings.lease_s,
+                        match_threads=threads,
+                    )
+
+                yield Service(store=opened, make_backend=fold, settings=settings, clock=used_clock)
         finally:
             if store is None:
                 opened.close()

@@ -62,6 +62,7 @@ class Settings:
     lease_s: float = limits.LEASE_S
     disk_full_percent: float = limits.DISK_FULL_PERCENT
     workers: int = 1
+    match_threads: int = 0
     spark: str | None = None
     spark_pairs_min: int = limits.SCALED_PAIRS_MIN
 
@@ -235,6 +236,12 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "That answer, of `psoup api`; limits on connections and requests hold for each.",
         int,
         (1, limits.API_WORKERS_MAX),
+    ),
+    "match_threads": Setting(
+        "threads",
+        "That match the tuples of a large batch, the fold's own among them; 0: one fewer than there are cores.",
+        int,
+        (0, limits.MATCH_THREADS_MAX),
     ),
     "spark": Setting(
         "master",

@@ -1,4 +1,4 @@
-"""A turn of tuples past many standing queries: settled by the engine alone, or by Spark's executors on this machine.
+"""A turn of tuples past many standing queries: settled by one thread, by two, or by Spark's executors on this machine.
 
 Executors here share the cores with the engine, so what they could bring on other machines is not seen: what a job
 costs is, and what of a turn stays with the engine. Figures tell both apart (docs/scaling.md).
@@ -15,32 +15,37 @@ from typing import Any, Final
 
 from benchmarks.bench import Contender, Contest, Figure, Measurement, Size, Survey
 from benchmarks.node import bound_query
+from benchmarks.scaling_cores import cores_over_one, taken_by_turns
 from benchmarks.workloads import (
     CONTINUOUS,
+    INTEGER,
+    Domain,
     interval_queries,
     record_batch,
     retaining,
     tuples,
 )
+from psoup.app.fold.match_threads import match_threads
 from psoup.engine.ahead.exchange import Blocks, read_blocks, write_block, write_task
 from psoup.engine.ahead.executor_hits import ExecutorHits, Executors
 from psoup.engine.ahead.planning import ChunkTask
 from psoup.engine.clauses.image import ClauseImage
 from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.eddy.settling import ImageEddy
-from psoup.engine.engine import Engine
-from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.engine import Engine, MatchThreads
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Declare, Materialize, Operation, Rows
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.tuples.arrow import encode_batch
 from psoup.engine.tuples.batch import Seq, TupleId
-from psoup.engine.tuples.schema import StreamId
+from psoup.engine.tuples.schema import StreamId, StreamSchema
 from psoup.storage.encoding.hits import encode_blocks
 
 ALONE: Final = "psoup, the engine alone"
 SPARK: Final = "psoup, Spark local[2]"
+THREADS: Final = "psoup, two threads"
 WIDTH: Final = 0.02
 """Of the intervals: two of them let 1.6 rows of a chunk through, so hits are lists and few."""
 STREAM: Final = StreamId(1)
@@ -60,17 +65,25 @@ class Turns:
         clauses: Callable[[], Sequence[StandingQueryClause]],
         bodies: Callable[[], Bodies],
         precomputed: Callable[[], ExecutorHits] | None = None,
+        *,
+        schema: StreamSchema = SCHEMA,
+        threads: MatchThreads | None = None,
     ) -> None:
         """Make nothing yet: who only asks what there is to measure need not wait for half a million clauses."""
         self._made = (clauses, bodies, precomputed)
+        self._schema = schema
+        self._threads = threads
         self._next_id = TupleId(1)
 
     @cached_property
     def _engine(self) -> Engine:
         """Return an engine in which the clauses stand, without a registration each."""
         clauses, _, precomputed = self._made
-        engine = Engine(precomputed=None if precomputed is None else precomputed())
-        engine.apply(Operation(Seq(1), 0, self._next_id, Declare(SCHEMA)))
+        engine = Engine(
+            precomputed=None if precomputed is None else precomputed(),
+            match_threads=self._threads,
+        )
+        engine.apply(Operation(Seq(1), 0, self._next_id, Declare(self._schema)))
         state = engine._state  # noqa: SLF001 - what stands is not what is measured
         for number, clause in enumerate(clauses()):
             state.query_stem.build(ClauseId(number + 2), clause, Materialize.PARTIAL)
@@ -86,7 +99,7 @@ class Turns:
         made = []
         _, bodies, _ = self._made
         for at, (body, rows) in enumerate(bodies()):
-            content = Rows(STREAM, SCHEMA.name, rows, body)
+            content = Rows(STREAM, self._schema.name, rows, body)
             made.append(Operation(Seq(self._engine.applied + at + 1), 0, self._next_id, content))
             self._next_id = TupleId(self._next_id + rows)
         return made
@@ -110,7 +123,13 @@ def answer(deltas: Sequence[Delta]) -> bytes:
 
 
 def contests(size: Size) -> Iterator[Measurement]:
-    """Yield a turn past ever more queries, and what its parts cost."""
+    """Yield a turn past ever more queries, by threads and by executors, and what its parts cost."""
+    yield Survey(
+        "scaling-cores", "two threads over one, bare kernels", lambda: cores_over_one(size)
+    )
+    for domain in (INTEGER, CONTINUOUS):
+        for count in (64,) if size is Size.SMOKE else (4_096, 65_536):
+            yield from _by_threads(domain, count, rows=size.pick(smoke=8_192, full=SEGMENT_ROWS))
     chunks = size.pick(smoke=2, full=48)
     counts = (64,) if size is Size.SMOKE else (4_096, 65_536, 500_000)
     bodies = cache(lambda: _bodies(chunks))
@@ -124,6 +143,39 @@ def contests(size: Size) -> Iterator[Measurement]:
 
         for count in counts:
             yield from _measured(count, chunks, bodies, None if size is Size.SMOKE else executors)
+
+
+def _by_threads(domain: Domain, count: int, *, rows: int) -> Iterator[Measurement]:
+    """Yield one batch past so many queries, on one thread and on two; beside the contest, wall and CPU of both."""
+    schema = retaining(domain.stream, 2 * SEGMENT_ROWS)
+
+    @cache
+    def clauses() -> Sequence[StandingQueryClause]:
+        queries = interval_queries(domain, count, factors=2, width=WIDTH)
+        return [bound_query(schema, STREAM, one, window_s=None).clause for one in queries]
+
+    bodies = cache(lambda: [(encode_batch(record_batch(schema, tuples(domain, rows))), rows)])
+    with match_threads(2) as threads:
+        alone = Turns(clauses, bodies, schema=schema)
+        shared = Turns(clauses, bodies, schema=schema, threads=threads)
+        title = f"{rows:,} {domain.name} in one batch past {count:,} interval queries, sparse"
+        contenders = [
+            Contender(name, turns.setup, turns.run, answer)
+            for name, turns in ((THREADS, shared), (ALONE, alone))
+        ]
+        key = f"scaling-threads-{domain.name}-{count}"
+        yield Contest(key, title, "tuples", rows, contenders)
+        yield Survey(
+            f"{key}-cpu",
+            f"wall and CPU of {title}",
+            lambda: [
+                Figure(f"{key}-{name}-{what}", f"{name}: {what}, a tuple", 1e9 * taken / rows, "ns")
+                for name, found in taken_by_turns(
+                    {"two": (shared.setup, shared.run), "one": (alone.setup, alone.run)}
+                ).items()
+                for what, taken in found.items()
+            ],
+        )
 
 
 def _measured(

@@ -15,6 +15,7 @@ from psoup.engine.data.source import TupleSource
 from psoup.engine.eddy.eddy import Eddy, EddyStatistics
 from psoup.engine.eddy.join_entrants import JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
+from psoup.engine.eddy.match_threads import MatchThreads
 from psoup.engine.eddy.policy import RoutingPolicy
 from psoup.engine.eddy.settling import PrecomputedHits
 from psoup.engine.errors import EngineError
@@ -50,6 +51,7 @@ __all__ = [
     "Engine",
     "EngineStatistics",
     "JoinGroupStatistics",
+    "MatchThreads",
     "PrecomputedHits",
     "keep_memory",
     "warm_up",
@@ -86,6 +88,7 @@ class Engine:
         routing: JoinRouting | None = None,
         make_lock: MakeLock = nullcontext,
         precomputed: PrecomputedHits | None = None,
+        match_threads: MatchThreads | None = None,
     ) -> None:
         """Begin before the first operation.
 
@@ -95,6 +98,7 @@ class Engine:
             routing: how entrants are routed through the sources of a join; None = by measured fan-out.
             make_lock: where other threads read `source`, makes their locks.
             precomputed: hits computed ahead of their operation; None = the engine computes all of them.
+            match_threads: settle chunks of large batches beside the thread that applies; None = that one settles all.
         """
         self._precomputed = precomputed
         self._state = State(bind=bind, make_lock=make_lock)
@@ -104,6 +108,7 @@ class Engine:
             policy=policy,
             routing=routing,
             precomputed=precomputed,
+            match_threads=match_threads,
         )
         self._operations = 0
         self._voided = 0
@@ -183,6 +188,7 @@ class Engine:
         bind: Bind = bind,
         make_lock: MakeLock = nullcontext,
         precomputed: PrecomputedHits | None = None,
+        match_threads: MatchThreads | None = None,
     ) -> "Engine":
         """Return the engine at the checkpoint's position, made from its records and the log's batches.
 
@@ -195,11 +201,17 @@ class Engine:
             bind: as in the constructor.
             make_lock: as in the constructor.
             precomputed: as in the constructor.
+            match_threads: as in the constructor.
 
         Raises:
             IntegrityError: batches and records do not agree, or a stored clause does not bind.
         """
-        engine = cls(bind=bind, make_lock=make_lock, precomputed=precomputed)
+        engine = cls(
+            bind=bind,
+            make_lock=make_lock,
+            precomputed=precomputed,
+            match_threads=match_threads,
+        )
         state = engine._state
         restore(state, checkpoint, batches)
         for stream in state.streams.values():

@@ -350,6 +350,16 @@ SCALED_START_S_MAX: Final = 180.0
 SCALED_RETRY_S: Final = 30.0
 """After a job that came to nothing the engine works alone so long."""
 
+# Cores.
+MATCH_THREADS_MAX: Final = 64
+"""Threads of `match_threads`: more than the chunks of most batches occupy."""
+MATCH_THREADS_PAIRS_MIN: Final = 16_384
+"""Chunks times clauses of one batch that are shared out: 2 ms of a core; for nothing, handing over takes 0.06."""
+MATCH_PIVOT_PAIRS: Final = 512
+"""What a table of clauses by value counts beside clauses of intervals: a chunk passes it in some 60 us."""
+MATCH_SCRATCH_BYTES_MAX: Final = 64 * MIB
+"""Of arrays that one thread keeps between two batches: bitmaps of 16 columns; a chunk with very many hits had more."""
+
 # Store.
 STORE_MEMORY_BYTES_MAX: Final = 6 * GIB
 """What the embedded server may use for data; past it appends are refused and removals still run."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
-from psoup.engine.engine import Engine
+from psoup.engine.engine import Engine, MatchThreads
 from psoup.engine.invocation.answer import NO_PART, Answer as Page, Request
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.shaped.grouping import NEVER_US
@@ -89,8 +89,14 @@ def rows_of(page: Page) -> list[AnswerRow]:
 class World:
     """One service without the web. Every verb folds what it appended, unless told not to."""
 
-    def __init__(self, store: Store | None = None, clock: ManualClock | None = None) -> None:
-        """Stand over an empty store: `memory://` where none is given."""
+    def __init__(
+        self,
+        store: Store | None = None,
+        clock: ManualClock | None = None,
+        match_threads: MatchThreads | None = None,
+    ) -> None:
+        """Stand over an empty store: `memory://` where none is given. `match_threads` are the engine's."""
+        self._match_threads = match_threads
         self.clock = clock or ManualClock(EPOCH_US)
         self.store = store or MemoryStore(self.clock)
         self.engine = Engine()
@@ -284,7 +290,8 @@ class World:
         """Forget the engine with all it holds; another one begins where the published position is."""
         checkpoint = self.store.results.checkpoint()
         seqs = sorted(batch.seq for batch in checkpoint.batches)
-        self.engine = Engine.restore(checkpoint, self.store.log.read_at(seqs))
+        batches = self.store.log.read_at(seqs)
+        self.engine = Engine.restore(checkpoint, batches, match_threads=self._match_threads)
         self.cache = InvocationCache(BoundQueries())
 
     def check(self) -> None:

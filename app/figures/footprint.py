@@ -20,6 +20,7 @@ class Footprint:
         index: tables in which tuples look up clauses.
         texts: texts of standing queries and of their clauses.
         clauses: clauses in the index; no others have hits in memory.
+        scratch: what threads that match chunks write into.
     """
 
     tuples: int = 0
@@ -27,6 +28,7 @@ class Footprint:
     index: int = 0
     texts: int = 0
     clauses: int = 0
+    scratch: int = 0
 
     @property
     def hits_per_clause(self) -> float | None:
@@ -50,4 +52,5 @@ def footprint(engine: EngineStatistics, held: HeldBytes) -> Footprint:
         index=engine.query_stem.index_bytes,
         texts=held.texts,
         clauses=engine.query_stem.clauses,
+        scratch=engine.eddy.scratch_bytes,
     )

@@ -22,7 +22,7 @@ from psoup.app.fold.turns import Fold
 from psoup.engine import limits
 from psoup.engine.checkpoint import checked_by
 from psoup.engine.data.source import TupleSource
-from psoup.engine.engine import PrecomputedHits, keep_memory
+from psoup.engine.engine import MatchThreads, PrecomputedHits, keep_memory
 from psoup.engine.errors import EngineError
 from psoup.engine.query.bind.binder import Bind, bind
 from psoup.engine.results.contract import Gen, ResultsReader
@@ -77,6 +77,7 @@ class FoldLoop(InProcess):
         lease_s: float = limits.LEASE_S,
         elapsed_s: Callable[[], float] = time.monotonic,
         precomputed: PrecomputedHits | None = None,
+        match_threads: MatchThreads | None = None,
     ) -> None:
         """Take the store, whose clock dates ticks. Callbacks must not wait for the loop.
 
@@ -89,7 +90,8 @@ class FoldLoop(InProcess):
             bind: may remember what the front has bound.
             lease_s: so long after its last sign of life a standby may try.
             elapsed_s: paces the loop: no operation and no answer depends on it.
-            precomputed: hits computed ahead of their operation; None = the engine computes all of them.
+            precomputed: the engine's.
+            match_threads: the engine's; whoever started them ends them after the loop.
         """
         self._store = store
         self._answers = answers
@@ -100,6 +102,7 @@ class FoldLoop(InProcess):
             bind=bind,
             elapsed_s=elapsed_s,
             precomputed=precomputed,
+            match_threads=match_threads,
         )
         self._on_applied = on_applied
         self._on_lost = on_lost

@@ -21,7 +21,7 @@ from psoup.app.fold.publishing import Publishing
 from psoup.app.fold.trimming import Trimming
 from psoup.engine import limits
 from psoup.engine.data.source import TupleSource
-from psoup.engine.engine import Engine, EngineStatistics, PrecomputedHits
+from psoup.engine.engine import Engine, EngineStatistics, MatchThreads, PrecomputedHits
 from psoup.engine.errors import EngineError, IntegrityError, OverloadedError
 from psoup.engine.log.groups import read_groups
 from psoup.engine.log.operation import Expire, Operation, Tick
@@ -63,6 +63,7 @@ class Fold:
         bind: Bind,
         elapsed_s: Callable[[], float],
         precomputed: PrecomputedHits | None = None,
+        match_threads: MatchThreads | None = None,
     ) -> None:
         """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
         self._store = store
@@ -70,7 +71,13 @@ class Fold:
         self._elapsed_s = elapsed_s
         self._on_applied = on_applied
         self._precomputed = precomputed
-        self._engine = Engine(bind=bind, make_lock=threading.Lock, precomputed=precomputed)
+        self._match_threads = match_threads
+        self._engine = Engine(
+            bind=bind,
+            make_lock=threading.Lock,
+            precomputed=precomputed,
+            match_threads=match_threads,
+        )
         self.source: TupleSource = self._engine.source
         self._live = LiveResults(store.results.now_us, threading.RLock()) if answers else None
         self._publishing = Publishing(store, each_turn=not answers, elapsed_s=elapsed_s)
@@ -128,6 +135,7 @@ class Fold:
             bind=self._bind,
             make_lock=threading.Lock,
             precomputed=self._precomputed,
+            match_threads=self._match_threads,
         )
         self.source = self._engine.source
         self._trimming.begin(applied, seqs)

@@ -13,6 +13,7 @@ from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
 from psoup.app.connection.server import make_server
 from psoup.app.fold.loop import FoldLoop
+from psoup.app.fold.match_threads import match_threads
 from psoup.app.http.front import Front
 from psoup.app.http.guesses import client_address
 from psoup.app.http.keys import load_keys
@@ -22,6 +23,7 @@ from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.processes.executors import StartedExecutors, started_executors
 from psoup.app.settings import Settings
+from psoup.engine.engine import MatchThreads
 from psoup.engine.query.bind.skeletons import Skeletons
 from psoup.engine.store.contract import Store
 
@@ -34,8 +36,11 @@ def fold_until_ended(
     settings: Settings, store: Store, listener: socket.socket | None, start: Start
 ) -> int:
     """Fold until a signal ends the process or the fold cannot go on; return the exit code."""
-    with started_executors(settings, store) as executors:
-        return _fold_with(executors, settings, store, listener, start)
+    with (
+        started_executors(settings, store) as executors,
+        match_threads(settings.match_threads) as threads,
+    ):
+        return _fold_with(executors, settings, store, listener, start, threads=threads)
 
 
 def _fold_with(
@@ -44,6 +49,8 @@ def _fold_with(
     store: Store,
     listener: socket.socket | None,
     start: Start,
+    *,
+    threads: MatchThreads | None,
 ) -> int:
     lost = threading.Event()
     loop = FoldLoop(
@@ -53,6 +60,7 @@ def _fold_with(
         bind=Skeletons().bind,
         lease_s=settings.lease_s,
         precomputed=None if executors is None else executors.hits,
+        match_threads=threads,
     )
     with _answering(settings, loop, store, listener, executors):
         loop.start()

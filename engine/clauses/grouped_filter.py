@@ -123,7 +123,7 @@ class GroupedFilters:
             were built since the last probe.
         """
         tables = self.derived()
-        self._probed += 1
+        self.count_probes(1)
         yield from self._probe.probe(tables, chunk, wanted, harvest)
 
     def derived(self) -> IndexTables:
@@ -135,6 +135,10 @@ class GroupedFilters:
         recent = [] if self._recent_table is None else [self._recent_table]
         pivot_tables = [table for tables in self._pivoted.values() for table in tables]
         return IndexTables(self._attributes, [*self._settled, *recent], pivot_tables)
+
+    def count_probes(self, chunks: int) -> None:
+        """Count chunks that meet the tables."""
+        self._probed += chunks
 
     @property
     def nbytes(self) -> int:

@@ -68,10 +68,10 @@ class ImageIndex:
 
     __slots__ = ("_probe", "_tables")
 
-    def __init__(self, tables: IndexTables) -> None:
-        """Take the tables of an image."""
+    def __init__(self, tables: IndexTables, probe: TableProbe | None = None) -> None:
+        """Take the tables of an image; threads that share them have a `probe` each."""
         self._tables = tables
-        self._probe = TableProbe()
+        self._probe = probe or TableProbe()
 
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
         """Add hits to the harvest and yield what open clauses can still be satisfied by (`TableProbe.probe`)."""

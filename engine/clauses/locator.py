@@ -61,6 +61,15 @@ class Locator:
         self._in_order = np.zeros(COLUMNS_COUNT_MAX, dtype=np.bool_)
         self._null_rows = np.zeros((COLUMNS_COUNT_MAX, CHUNK_WORDS), dtype=LITTLE)
 
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the arrays."""
+        return sum(
+            array.nbytes
+            for name in self.__slots__
+            if isinstance(array := getattr(self, name), np.ndarray)
+        )
+
     def locate(
         self, chunk: Chunk, tables: Sequence[ClauseTable], attributes: Mapping[str, int]
     ) -> list[Located]:

@@ -168,9 +168,11 @@ class PivotTable:
         rows = either[ordered, :some]
         asked = np.empty((3, self._room), dtype=np.int32)
         count = pivot.candidates(rows, found, edges, *asked)
-        if count > self._room:  # more than in any chunk before
+        if (
+            count > asked.shape[1]
+        ):  # more than in any chunk before; another thread may have seen as many
             self._room = 2 * count
-            asked = np.empty((3, self._room), dtype=np.int32)
+            asked = np.empty((3, 2 * count), dtype=np.int32)
             count = pivot.candidates(rows, found, edges, *asked)
         clauses, firsts, pasts = asked[:, :count]
         values = np.empty((max(self._names.values(), default=0) + 1, CHUNK_ROWS), dtype=np.int64)

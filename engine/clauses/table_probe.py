@@ -48,6 +48,11 @@ class TableProbe:
         self._left = np.empty((1, CHUNK_WORDS), dtype=LITTLE)
         self._left_names = np.empty(1, dtype=np.int32)
 
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the arrays that are used again."""
+        return self._locator.nbytes + self._left.nbytes + self._left_names.nbytes
+
     def probe(
         self, tables: IndexTables, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest
     ) -> Iterator[Lineage]:

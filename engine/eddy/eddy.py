@@ -23,18 +23,18 @@ from psoup.engine.data.data_stem import DataSteM
 from psoup.engine.data.source import DatedRows
 from psoup.engine.eddy.join_entrants import HeldFrom, Joined, JoinEntrants, JoinGroupStatistics
 from psoup.engine.eddy.join_routing import JoinRouting
+from psoup.engine.eddy.match_threads import ChunkSettler, MatchThreads
 from psoup.engine.eddy.operators import Operator
 from psoup.engine.eddy.policy import BySelectivity, RoutingPolicy
-from psoup.engine.eddy.settling import PrecomputedHits, settle
+from psoup.engine.eddy.settling import PrecomputedHits
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.results.clause_pages import RUN_ROWS, ClausePages
 from psoup.engine.results.hits import ClauseId
-from psoup.engine.results.match_block import Harvest, MatchBlock
+from psoup.engine.results.match_block import MatchBlock
 from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.batch import Batch
-from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
 
@@ -81,12 +81,17 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class EddyStatistics:
-    """Counters: chunks settled, rows of theirs, clauses with hits in a chunk, residual operators standing."""
+    """Counters: chunks settled, rows of theirs, clauses with hits in a chunk, residual operators standing.
+
+    `shared_out` are the chunks that several threads settled together, `scratch_bytes` the memory they write into.
+    """
 
     blocks: int
     rows: int
     matched: int
     operators: int
+    shared_out: int
+    scratch_bytes: int
     joins: tuple[JoinGroupStatistics, ...] = ()
 
 
@@ -101,18 +106,18 @@ class Eddy:
         policy: RoutingPolicy | None = None,
         routing: JoinRouting | None = None,
         precomputed: PrecomputedHits | None = None,
+        match_threads: MatchThreads | None = None,
     ) -> None:
         """Join these two sides; without a `policy`, by measured selectivity, without a `routing`, by fan-out.
 
-        Hits that `precomputed` has ready are taken from there.
+        Hits that `precomputed` has ready are taken from there; `match_threads` settle chunks beside the one that calls.
         """
         self._precomputed = precomputed
         self._query_stem = query_stem
         self._tuples = tuples
-        self._policy = policy or BySelectivity()
+        self._settler = ChunkSettler(policy or BySelectivity(), match_threads)
         self._joins = JoinEntrants(tuples, query_stem.groups, routing)
         self._operators: dict[StreamId, dict[Narrowing, Operator]] = {}
-        self._harvest = Harvest()
         self._blocks = 0
         self._rows = 0
         self._matched = 0
@@ -139,7 +144,6 @@ class Eddy:
         self._query_stem.build(fresh.clause_id, fresh.clause, fresh.materialize, group_id)
         if isinstance(fresh, FreshJoin):
             return iter([self._joins.join_query(fresh.clause_id, fresh.clause, fresh.spans)])
-        self._harvest.clear()
         return iter(()) if fresh.first_row is None else self._join_query(fresh, fresh.first_row)
 
     def forget(self, stream_id: StreamId) -> None:
@@ -149,8 +153,15 @@ class Eddy:
     def statistics(self) -> EddyStatistics:
         """Return counters."""
         standing = sum(len(operators) for operators in self._operators.values())
-        joins = self._joins.statistics()
-        return EddyStatistics(self._blocks, self._rows, self._matched, standing, joins)
+        return EddyStatistics(
+            blocks=self._blocks,
+            rows=self._rows,
+            matched=self._matched,
+            operators=standing,
+            shared_out=self._settler.shared_out,
+            scratch_bytes=self._settler.scratch_bytes,
+            joins=self._joins.statistics(),
+        )
 
     def _join_data(self, fresh: FreshData) -> Iterator[Matches | Joined]:
         batch = fresh.batch
@@ -164,26 +175,37 @@ class Eddy:
         self, stem: DataSteM, stream_id: StreamId, whole: range, held_from: HeldFrom
     ) -> Iterator[Matches | Joined]:
         """Yield what each chunk that is whole now finds: among the clauses of its stream, then in each group."""
-        self._harvest.clear()
         clauses = self._query_stem.probe(stream_id)
-        operators = []
+        blocks: Iterator[MatchBlock] = iter(())
         if clauses is None:
             self.forget(stream_id)
         else:
-            operators = self._standing(stream_id, clauses)
+            blocks = self._blocks_of(stem, stream_id, whole, clauses)
         overrun: set[ClauseId] = set()
         for number in whole:
             if clauses is not None:
-                block = None
-                if self._precomputed is not None:
-                    block = self._precomputed.block(stream_id, number)
-                if block is None:
-                    block = self._settle(stem.chunk(number), clauses, operators)
+                block = next(blocks)
                 self._blocks += 1
                 self._rows += CHUNK_ROWS
                 self._matched += len(block)
                 yield Matches(number, block)
             yield from self._joins.join_chunk(stream_id, number, held_from, overrun)
+
+    def _blocks_of(
+        self, stem: DataSteM, stream_id: StreamId, whole: range, clauses: StreamClauses
+    ) -> Iterator[MatchBlock]:
+        """Yield the hits of the clauses in each chunk: those that are ready, and the others as they are settled."""
+        ready: dict[int, MatchBlock] = {}
+        if self._precomputed is not None:
+            for number in whole:
+                block = self._precomputed.block(stream_id, number)
+                if block is not None:
+                    ready[number] = block
+        rest = [number for number in whole if number not in ready]
+        operators = self._standing(stream_id, clauses)
+        settled = self._settler.blocks(rest, stem.chunk, clauses, operators)
+        for number in whole:
+            yield ready[number] if number in ready else next(settled)
 
     def _join_query(self, fresh: FreshQuery, first_row: int) -> Iterator[ClausePages]:
         """Yield the clause's pages, run by run, where there are any."""
@@ -214,17 +236,3 @@ class Eddy:
         }
         self._operators[stream_id] = kept
         return list(kept.values())
-
-    def _settle(
-        self, chunk: Chunk, clauses: StreamClauses, operators: list[Operator]
-    ) -> MatchBlock:
-        """Return the hits of the clauses in a chunk."""
-        return settle(
-            chunk,
-            clauses.index,
-            clauses.clause_ids,
-            clauses.wanted,
-            operators=operators,
-            policy=self._policy,
-            harvest=self._harvest,
-        )

@@ -163,6 +163,11 @@ class Harvest:
             past=np.zeros(3, dtype=np.int64),
         )
 
+    @property
+    def nbytes(self) -> int:
+        """Return the size of the arrays that are used again."""
+        return sum(array.nbytes for array in self._written)
+
     def room(self) -> Written:
         """Return where hits are written, with room for those of one more clause at least."""
         entries, offsets, bitmaps = self._written.past.tolist()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from psoup.engine.clock import ManualClock
+from psoup.engine.engine import MatchThreads
 from psoup.engine.limits import CHUNK_ROWS, FOLD_OPERATIONS_MAX
 from psoup.engine.log.operation import Operation
 from tests.world import World
@@ -21,6 +22,7 @@ def replayed(
     *,
     operations_max: int = FOLD_OPERATIONS_MAX,
     restart_every: int | None = None,
+    match_threads: MatchThreads | None = None,
 ) -> World:
     """Return a world that took these operations again, and assert that its log gave them back unchanged.
 
@@ -28,9 +30,10 @@ def replayed(
         history: entries of a log, from the first.
         operations_max: so many are folded into one publish.
         restart_every: the engine is lost and restored after each so many operations.
+        match_threads: the engine's.
     """
     clock = ManualClock(history[0].arrival_us if history else 0)
-    world = World(clock=clock)
+    world = World(clock=clock, match_threads=match_threads)
     for operation in history:
         clock.advance(operation.arrival_us - clock.now_us())
         world.append_content(operation.content, fold=False)

@@ -9,6 +9,8 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
+from psoup.app.fold.match_threads import match_threads
+from psoup.engine import limits
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize, Operation, QueryId
 from tests.agreement.joins.world import Join, JoinWorld, drawn_join
@@ -40,8 +42,9 @@ def test_replay_in_pieces_and_through_restarts_publishes_the_same_bits(seed, ste
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed):
-    """What joins found of whole chunks is the same composites in the same pages, however often the engine restarts."""
+def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed, monkeypatch):
+    """Composites are the same in the same pages, however often the engine restarts, whatever threads find its hits."""
+    monkeypatch.setattr(limits, "MATCH_THREADS_PAIRS_MIN", 0)
     rng = Random(seed)
     with DuckDbOracle() as oracle:
         running = JoinWorld(oracle, keys=5_000, seed=seed, rows=7_000)
@@ -52,19 +55,22 @@ def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed):
                 standing += running.register(join, rng.choice([*Materialize]), Materialize.COMPLETE)
             if rng.random() < 0.2 and standing:
                 running.world.remove(standing.pop(rng.randrange(len(standing))))
-            running.send(name, rng.choice([500, 2_048, CHUNK_ROWS]))
+            running.send(name, rng.choice([500, 2_048, CHUNK_ROWS, 2 * CHUNK_ROWS]))
     history = running.world.history
     expected = published_digest(running.world)
     assert running.world.store.results.checkpoint().composites, (
         "the case is the one it claims to be"
     )
-    for world in (
-        replayed(history, operations_max=3),
-        replayed(history, restart_every=4),
-        replayed(history, restart_every=7),
-    ):
-        world.check()
-        assert expected == published_digest(world)
+    with match_threads(3) as threads:
+        shared = replayed(history, operations_max=3, match_threads=threads)
+        for world in (
+            shared,
+            replayed(history, restart_every=4, match_threads=threads),
+            replayed(history, restart_every=7),
+        ):
+            world.check()
+            assert expected == published_digest(world)
+    assert shared.engine.statistics().eddy.shared_out, "chunks are found together"
 
 
 def test_replay_digest_of_another_log_differs():

@@ -200,6 +200,11 @@ FOLD: Final[Sequence[Meter[FoldReading]]] = (
         "Memory of the queries' index.",
         lambda one: one.figures.footprint.index,
     ),
+    gauge(
+        "match_memory_bytes",
+        "Memory that threads which match write into.",
+        lambda one: one.figures.footprint.scratch,
+    ),
     JOIN_GROUPS,
     *CONDITION,
     LOG_HEAD,

@@ -1,0 +1,74 @@
+"""Threads for matching: as many as were asked for, started when they are needed, ended with the context."""
+
+import os
+import threading
+
+import pytest
+
+from psoup.app.fold import match_threads as module
+from psoup.app.fold.match_threads import match_threads
+from tests.patience import WAIT_S
+
+
+def running() -> list[str]:
+    """Return the names of such threads that run."""
+    return [one.name for one in threading.enumerate() if one.name.startswith("psoup-match")]
+
+
+def test_threads_begin_with_their_first_work_and_end_with_the_context():
+    """Three that match are the fold's and two others; none runs before there is work, nor afterwards."""
+    met = threading.Barrier(2, timeout=WAIT_S)
+    called: list[int] = []
+
+    def work(number: int) -> None:
+        called.append(number)
+        met.wait()
+
+    with match_threads(3) as threads:
+        assert threads is not None
+        assert ([], 2) == (running(), threads.count)
+        threads.begin(work, 2)()
+        assert ([0, 1], 2) == (sorted(called), len(running()))
+    assert [] == running()
+
+
+def test_wait_for_threads_withdraws_calls_that_have_not_begun():
+    """A call that no thread has taken yet is not made any more; one that was taken is waited for."""
+    begun, go_on = threading.Event(), threading.Event()
+    called: list[int] = []
+
+    def work(number: int) -> None:
+        called.append(number)
+        begun.set()
+        assert go_on.wait(WAIT_S)
+
+    with match_threads(2) as threads:
+        assert threads is not None
+        first = threads.begin(work, 1)
+        assert begun.wait(WAIT_S)
+        threads.begin(work, 1)()
+        go_on.set()
+        first()
+    assert [0] == called
+
+
+@pytest.mark.parametrize(
+    ("asked", "cores", "count"), [(0, 1, None), (0, 2, None), (0, 4, 2), (1, 8, None), (2, 1, 1)]
+)
+def test_threads_are_as_many_as_asked_for_or_as_cores_allow(asked, cores, count, monkeypatch):
+    """0 leaves a core to what else the process does; without one to spare, or with 1, the fold matches alone."""
+    monkeypatch.setattr(module, "cores", lambda: cores)
+    with match_threads(asked) as threads:
+        assert count == (None if threads is None else threads.count)
+
+
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [("max 100000", 3), ("200000 100000", 2), ("50000 100000", 1), ("900000 100000", 3), ("?", 3)],
+)
+def test_cores_are_no_more_than_the_quota_of_a_container_fills(told, count, monkeypatch, tmp_path):
+    """Threads beyond the quota would only bring nearer the moment at which the whole process stands still."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    assert 3 == module.cores(tmp_path), "no quota"
+    (tmp_path / "cpu.max").write_text(f"{told}\n", encoding="ascii")
+    assert count == module.cores(tmp_path)
