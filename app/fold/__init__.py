@@ -3,5 +3,5 @@
 Reading order: `loop` (the thread: take over, recover, turn after turn), `turns` (read, apply, show, publish,
 trim: no thread, no wait), `publishing` (applied and not published yet), `trimming` (what the log need not
 keep), `lease` (the sign of life that keeps a standby waiting), `store_watch` (the store's condition each
-second), `figures` (counters of the loop).
+second), `figures` (counters of the loop), `match_threads` (threads that match beside it).
 """
