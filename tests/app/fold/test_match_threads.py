@@ -2,12 +2,17 @@
 
 import os
 import threading
+from collections.abc import Callable
 
 import pytest
 
 from psoup.app.fold import match_threads as module
 from psoup.app.fold.match_threads import match_threads
+from psoup.engine import limits
+from psoup.engine.limits import CHUNK_ROWS
+from tests.app.fold.folding import folding, numbers, schema
 from tests.patience import WAIT_S
+from tests.world import World
 
 
 def running() -> list[str]:
@@ -72,3 +77,31 @@ def test_cores_are_no_more_than_the_quota_of_a_container_fills(told, count, monk
     assert 3 == module.cores(tmp_path), "no quota"
     (tmp_path / "cpu.max").write_text(f"{told}\n", encoding="ascii")
     assert count == module.cores(tmp_path)
+
+
+def test_fold_loop_shares_chunks_out_among_the_threads_it_is_given(monkeypatch):
+    """A batch of two chunks, folded by a loop that began over a store with a query: one call for the other chunk."""
+    monkeypatch.setattr(limits, "MATCH_THREADS_PAIRS_MIN", 0)
+    world = World()
+    world.declare(schema("s"))
+    query = world.register("SELECT a FROM s WHERE a > 8000")
+    threads = Noted()
+    with folding(world.store, match_threads=threads) as fold:
+        fold.wait(world.append("s", numbers(*range(2 * CHUNK_ROWS)), fold=False).seq)
+        assert (191, [1]) == (len(fold.answer(query)), threads.begun)
+
+
+class Noted:
+    """A thread that gets no core; it notes how many calls are asked for."""
+
+    count = 1
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.begun: list[int] = []
+
+    def begin(self, work: Callable[[int], None], calls: int) -> Callable[[], None]:
+        """Note the calls, which are withdrawn."""
+        del work
+        self.begun.append(calls)
+        return lambda: None
