@@ -42,8 +42,8 @@ def _occurring(
 ) -> tuple[list[str], NDArray[np.intp]]:
     """Return the texts that codes stand for, in order of these, and for each code the place of its text."""
     if len(dictionary) > 4 * len(codes):
-        used, positions = np.unique(codes, return_inverse=True)
-        return [dictionary[code] for code in used.tolist()], positions
+        distinct, positions = np.unique(codes, return_inverse=True)
+        return [dictionary[code] for code in distinct.tolist()], positions
     occurs = np.zeros(len(dictionary), np.bool_)
     occurs[codes] = True
     used = np.flatnonzero(occurs)
