@@ -163,6 +163,18 @@ class Engine:
         if self._precomputed is not None:
             self._precomputed.expect(operations)
 
+    def takes_little(self, operation: Operation) -> bool:
+        """Return whether the next operation is applied in some ten microseconds; also False where that is not known."""
+        if self._precomputed is not None or not isinstance(operation.content, Rows):
+            return False
+        newest_us = ingest.newest_of_few(self._state, operation, operation.content)
+        return newest_us is not None and expire.lets_little_go(
+            self._state,
+            operation.content.stream_id,
+            newest_us=newest_us,
+            arrival_us=operation.arrival_us,
+        )
+
     def published(self) -> None:
         """Let go of tuples that applied operations have dropped: their deltas are published now.
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from psoup.engine.limits import (
+    FOLD_AT_ONCE_BATCHES_MAX,
+    FOLD_AT_ONCE_STREAMS_MAX,
     QUERIES_EXPIRED_MAX,
     QUERY_EXPIRED_KEPT_US,
     RETIRED_SEGMENTS_MAX,
@@ -21,7 +23,7 @@ from psoup.engine.limits import (
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.state.state import State, StreamState
-from psoup.engine.tuples.schema import ClockKind, Retention
+from psoup.engine.tuples.schema import ClockKind, Retention, StreamId
 
 
 def expire(state: State, draft: Draft) -> None:
@@ -72,6 +74,36 @@ def due(state: State, now_us: int) -> bool:
         or forgets(stream, time_floor(stream.record, now_us))
         for stream in map(state.streams.__getitem__, state.unsettled)
     )
+
+
+def lets_little_go(state: State, stream_id: StreamId, *, newest_us: int, arrival_us: int) -> bool:
+    """Return whether a batch of few rows of a stream, dated up to `newest_us`, makes retention let next to nothing go.
+
+    Rows and bytes let go about as many as come. Time may let all of them go at once, a query that is remembered, or a
+    segment with its hits: then this is False. Cost: O(FOLD_AT_ONCE_STREAMS_MAX).
+    """
+    if is_forgotten(state, arrival_us) or len(state.unsettled) > FOLD_AT_ONCE_STREAMS_MAX:
+        return False
+    if not _lets_few_go(state.streams[stream_id], newest_us, arrival_us):
+        return False
+    others = [one for one in sorted(state.unsettled) if one != stream_id]
+    return all(_lets_few_go(state.streams[one], arrival_us, arrival_us) for one in others)
+
+
+def _lets_few_go(stream: StreamState, newest_us: int, arrival_us: int) -> bool:
+    leaving, retained, record = stream.leaving, stream.retained, stream.record
+    if leaving and (
+        arrival_us - leaving[0][1] >= RETIRED_US or len(leaving) >= RETIRED_SEGMENTS_MAX
+    ):
+        return False
+    kept_us = record.schema.retention.time_us
+    if kept_us is None or not retained:
+        return True
+    floor_us = (newest_us if record.schema.clock is ClockKind.HIGH_WATER else arrival_us) - kept_us
+    if retained[0].newest_us >= floor_us:
+        return True
+    last = retained[min(FOLD_AT_ONCE_BATCHES_MAX, len(retained) - 1)]
+    return last.newest_us >= floor_us and last.first_row - record.floor_row <= SEGMENT_ROWS
 
 
 def time_floor(record: StreamRecord, arrival_us: int) -> int | None:

@@ -14,6 +14,7 @@ from psoup.engine.errors import (
     NotFoundError,
     StreamDiffersError,
 )
+from psoup.engine.limits import CHUNK_ROWS, FOLD_AT_ONCE_BYTES_MAX
 from psoup.engine.log.operation import Alter, Declare, Drop, Operation, Rows
 from psoup.engine.release import note_joined, release, suspend
 from psoup.engine.results.delta import BatchRecord, StreamRecord
@@ -21,7 +22,7 @@ from psoup.engine.results.draft import Draft
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import State, StreamState
 from psoup.engine.tuples.batch import Batch, LoneTuple, TupleBatch
-from psoup.engine.tuples.schema import VALUE_BYTES, StreamId, altered
+from psoup.engine.tuples.schema import VALUE_BYTES, ClockKind, StreamId, altered
 
 
 def declare(state: State, draft: Draft, *, operation: Operation, content: Declare) -> None:
@@ -109,6 +110,22 @@ def ingest(state: State, draft: Draft, *, eddy: Eddy, operation: Operation, cont
     note_batch(stream, draft, batch)
     state.unsettled.add(content.stream_id)
     draft.streams[content.stream_id] = stream.record
+
+
+def newest_of_few(state: State, operation: Operation, content: Rows) -> int | None:
+    """Return a time up to which the rows of a small batch are dated, if they complete no chunk; None for any other.
+
+    Such a batch is built in some ten microseconds.
+    """
+    if len(content.body) > FOLD_AT_ONCE_BYTES_MAX:
+        return None
+    stream = state.streams.get(content.stream_id)
+    if stream is None or stream.record.rows % CHUNK_ROWS + content.rows >= CHUNK_ROWS:
+        return None
+    schema = stream.record.schema
+    if schema.retention.time_us is None or schema.clock is ClockKind.SERVER:
+        return operation.arrival_us
+    return stream.reader.newest_us(content.body)
 
 
 def stream_in_force(state: State, *, stream_id: StreamId, name: str) -> StreamState:

@@ -206,7 +206,17 @@ BACKLOG_BYTES_MAX: Final = 256 * MIB
 FOLD_OPERATIONS_MAX: Final = 64
 """Operations folded in one turn of the loop, and appended by one call of the log: some 2 ms of the store."""
 FOLD_BYTES_MAX: Final = 8 * MIB
-"""Bodies folded in one turn of the loop."""
+"""Bodies folded in one turn of the loop, and kept between append and fold."""
+AT_HAND_OPERATIONS_MAX: Final = 1_024
+"""Operations kept between append and fold: texts of queries may take 64 KiB each. Later ones are read from the log."""
+FOLD_AT_ONCE_OPERATIONS_MAX: Final = 16
+"""Operations folded where they were appended, beside requests: some 0.5 ms."""
+FOLD_AT_ONCE_BYTES_MAX: Final = 4 * KIB
+"""Of a batch that is folded so: a hundred rows at most, which push out as many."""
+FOLD_AT_ONCE_STREAMS_MAX: Final = 8
+"""Streams that may let rows go meanwhile: each operation looks at all of them."""
+FOLD_AT_ONCE_BATCHES_MAX: Final = 64
+"""Batches that may leave retention with one that is folded so: some 50 microseconds."""
 PUBLISH_AFTER_S: Final = 0.5
 """What is applied is published after this long: together, because each publish costs a round trip and a sync."""
 PUBLISH_OPERATIONS_MAX: Final = 1_000

@@ -2,7 +2,8 @@
 
 Group commit: a group is one call of the store, one sync of its disk, one turn of the fold. Each operation keeps its own
 seq and its own outcome. Nothing waits for a timer: a lone append leaves at once, and a group grows by what comes while
-the store is busy. Source: DeWitt et al. 1984, Implementation Techniques for Main Memory Database Systems, 5.2.
+the store is busy. A log without a disk takes a lone batch in the event loop. Source: DeWitt et al. 1984, Implementation
+Techniques for Main Memory Database Systems, 5.2.
 """
 
 import asyncio
@@ -14,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psoup.app.backend.at_hand import AtHand, Wake
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
 from psoup.engine.log.contract import Appended, Log
-from psoup.engine.log.operation import Content
+from psoup.engine.log.operation import Content, Register, Rows
 from psoup.engine.tuples.batch import Seq
 
 Shown = tuple[Appended, Seq]
@@ -60,18 +62,25 @@ class Appender:
     """
 
     def __init__(
-        self, log: Log, *, start: Callable[[Callable[[], None]], object], wake: Callable[[], None]
+        self,
+        log: Log,
+        *,
+        start: Callable[[Callable[[], None]], object],
+        wake: Wake,
+        at_hand: AtHand | None,
     ) -> None:
         """Append to `log`.
 
         Args:
             log: what to append to.
             start: runs its argument in another thread; RuntimeError where it cannot, or only later.
-            wake: told after each call that something may have been appended. Called in that thread.
+            wake: told after each call that something may have been appended, in the thread that called.
+            at_hand: takes what was appended, before that; None = nobody does.
         """
         self._log = log
         self._start = start
         self._wake = wake
+        self._at_hand = at_hand
         self._loop = asyncio.get_running_loop()
         self._lock = threading.Lock()
         """Guards everything below: threads that end a call take the next group."""
@@ -94,6 +103,26 @@ class Appender:
         while group := self._next_group():
             self._send(group)
         return one.outcome
+
+    def append_at_once(self, contents: Sequence[Content]) -> Outcomes | None:
+        """Append here and now, if it is one batch, which can be no duplicate, and the log does not wait; else None.
+
+        None = nothing was done.
+        """
+        content = contents[0] if len(contents) == 1 else None
+        if not isinstance(content, Rows) or content.txn is not None or content.key is not None:
+            return None
+        hand = self._at_hand
+        life = 0 if hand is None else hand.life
+        outcome = self._log.append_at_once(content)
+        if outcome is None:
+            return None
+        with self._lock:
+            self._calls += 1
+            self._operations += 1
+        at_hand = hand is not None and hand.put(contents, [outcome], life=life)
+        self._wake(at_hand=at_hand, lone=at_hand)
+        return [outcome if isinstance(outcome, EngineError) else (outcome, outcome.seq)]
 
     def withdraw(self, outcome: "asyncio.Future[Any]") -> bool:
         """Return whether the append of this future was taken back: it was not sent, and the future is cancelled."""
@@ -184,29 +213,42 @@ class Appender:
         while group:
             contents = [content for one in group for content in one.contents]
             told: Outcomes | Exception
+            at_hand = False
             try:
-                told = self._appended(contents)
+                told, at_hand = self._appended(contents)
             except Exception as error:  # noqa: BLE001 (passed on to each who waits)
                 told = error
             following = self._next_group(ended=len(contents))
-            self._wake()
+            self._wake(at_hand=at_hand, lone=at_hand and not following)
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits in it
                 self._loop.call_soon_threadsafe(_tell, group, told)
             group = following
 
-    def _appended(self, contents: Sequence[Content]) -> Outcomes:
-        """Return what became of each operation of one call, with a position that shows it.
+    def _appended(self, contents: Sequence[Content]) -> tuple[Outcomes, bool]:
+        """Return what became of each operation of one call, with a position that shows it; and whether all are at hand.
 
         An original whose seq is no longer known lies somewhere up to the head.
         """
+        hand = self._at_hand
+        life = 0 if hand is None else hand.life
         outcomes = self._log.append_many(contents)
+        at_hand = hand is not None and hand.put(contents, outcomes, life=life)
         head: Seq | EngineError = Seq(0)
         if any(isinstance(one, Appended) and not one.seq for one in outcomes):
             try:
                 head = self._log.head()
             except EngineError as error:
                 head = error
-        return [_shown(one, head) for one in outcomes]
+        return [_shown(one, head) for one in outcomes], at_hand
+
+
+def carried_bytes(content: Content) -> int:
+    """Return the bytes of an operation on its way into the log: of its body, or of a query's text."""
+    if isinstance(content, Rows):
+        return len(content.body)
+    if not isinstance(content, Register):
+        return 0
+    return len(content.sql) + (0 if content.text is None else len(content.text.sql))
 
 
 def _shown(outcome: Appended | EngineError, head: Seq | EngineError) -> Shown | EngineError:

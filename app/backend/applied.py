@@ -45,8 +45,9 @@ class AppliedPosition:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stand before the first operation; `loop` is where the waiting happens."""
+        """Stand before the first operation; `loop` is where the waiting happens, in this thread."""
         self._loop = loop
+        self._thread = threading.get_ident()
         self._at = Mark(0, Seq(0))
         self._stalled = self._closed = False
         self._tickets = itertools.count()
@@ -157,9 +158,13 @@ class AppliedPosition:
         self._waiting = [one for one in self._waiting if one[-1] is not ticket]
         heapq.heapify(self._waiting)
 
-    def _call(self, callback: object) -> None:
+    def _call(self, callback: Callable[[], None]) -> None:
+        """Call `callback` in the event loop, soon."""
         try:
-            self._loop.call_soon_threadsafe(callback)  # type: ignore[arg-type]
+            if threading.get_ident() == self._thread:
+                self._loop.call_soon(callback)
+            else:
+                self._loop.call_soon_threadsafe(callback)
         except RuntimeError:  # the loop is closed, so nobody waits in it
             self._closed = True
 

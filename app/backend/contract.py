@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.figures.engine import Figures
 from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import CachedTuplesStatistics
@@ -77,8 +78,18 @@ class Backend(Protocol):
         """Return whether it became live, or never will, within `timeout_s`. Blocks."""
         ...
 
-    def wake(self) -> None:
-        """Tell it that something was appended."""
+    @property
+    def at_hand(self) -> AtHand | None:
+        """Return what takes operations that this process has appended; None = it applies none."""
+        ...
+
+    def wake(self, *, at_hand: bool = False, lone: bool = False) -> None:
+        """Tell it that something was appended.
+
+        Args:
+            at_hand: all of it is at hand, so that the log need not be read.
+            lone: the caller has nothing else to do: what takes as little as to wake another thread is applied in this.
+        """
         ...
 
     def stop(self) -> None:

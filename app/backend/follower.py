@@ -62,6 +62,8 @@ class Follower:
     from: the phase is RECOVERING until it has come so far again, or another history has begun.
     """
 
+    at_hand: None = None
+    """It applies nothing."""
     grace_s: float = WORKER_GRACE_S
     reads_at_once: bool = False
 
@@ -133,8 +135,9 @@ class Follower:
         """Return whether it became live, or found that it cannot for now, within `timeout_s`. Blocks."""
         return self._recovered.wait(timeout_s)
 
-    def wake(self) -> None:
+    def wake(self, *, at_hand: bool = False, lone: bool = False) -> None:
         """Take it that something was appended: a store that gave no answer is looked at now."""
+        del at_hand, lone
         self._appended.set()
 
     def stop(self) -> None:

@@ -152,6 +152,7 @@ class Service:
             log=store.log,
             applied=self.applied,
             wake=self.backend.wake,
+            at_hand=self.backend.at_hand,
             find_room=self._find_room,
             in_flight_max=settings.appends_in_flight,
         )

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from psoup.app.backend.appender import Appender, Outcomes, Shown
+from psoup.app.backend.appender import Appender, Outcomes, Shown, carried_bytes
 from psoup.app.backend.applied import AppliedPosition, Mark
+from psoup.app.backend.at_hand import AtHand, Wake
 from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
@@ -23,9 +24,7 @@ from psoup.engine.log.operation import (
     Content,
     Drop,
     QueryId,
-    Register,
     Remove,
-    Rows,
     Staged,
     Tick,
 )
@@ -97,11 +96,12 @@ class Submission:
         *,
         log: Log,
         applied: AppliedPosition,
-        wake: Callable[[], None],
+        wake: Wake,
+        at_hand: AtHand | None,
         find_room: Callable[[], None],
         in_flight_max: int,
     ) -> None:
-        """Append to `log`; `wake` tells the backend that something was appended.
+        """Append to `log`; `wake` tells the backend that something was appended, and `at_hand` takes it before.
 
         `find_room` raises MemoryFullError where nothing may be added; what removes is appended all the same.
         """
@@ -111,7 +111,7 @@ class Submission:
         self._find_room = find_room
         self._in_flight_max = in_flight_max
         self._threads = ThreadPoolExecutor(in_flight_max, thread_name_prefix="psoup-append")
-        self._appender = Appender(log, start=self._threads.submit, wake=wake)
+        self._appender = Appender(log, start=self._threads.submit, wake=wake, at_hand=at_hand)
         self._tasks: dict[asyncio.Future[Any], int] = {}
         """Appends on their way, and the bytes of each one's body; `_bytes` of all."""
         self._bytes = 0
@@ -281,8 +281,11 @@ class Submission:
             EngineError: what concerns all of them.
         """
         self._refuse_full(contents)
-        nbytes = sum(map(_nbytes, contents))
+        nbytes = sum(map(carried_bytes, contents))
         self.admit(nbytes)
+        outcomes = self._appender.append_at_once(contents)
+        if outcomes is not None:
+            return outcomes
         task = self._appender.append(contents, nbytes)
         try:
             return await self._outcome(task, nbytes, deadline_s=deadline_s, again=SENT_AGAIN)
@@ -371,15 +374,6 @@ async def _is_done(task: "asyncio.Future[Any]", timeout_s: float) -> bool:
         timer.cancel()
         task.remove_done_callback(wake)
     return task.done()
-
-
-def _nbytes(content: Content) -> int:
-    """Return what an operation counts on its way: its body, or a query's text."""
-    if isinstance(content, Rows):
-        return len(content.body)
-    if not isinstance(content, Register):
-        return 0
-    return len(content.sql) + (0 if content.text is None else len(content.text.sql))
 
 
 def _behind(since: Mark, appended: Appended) -> Mark:

@@ -2,23 +2,46 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
+from psoup.app.backend.contract import Phase
 from psoup.app.figures.clause_tally import ClauseTally
 from psoup.app.figures.engine import Figures, write_figures
 from psoup.app.figures.footprint import NOTHING, Footprint, footprint
 from psoup.app.figures.join_tally import JoinTally
+from psoup.app.fold.lease import LeaseStatistics
 from psoup.app.fold.publishing import PublishStatistics
 from psoup.engine import limits
 from psoup.engine.engine import EngineStatistics
 from psoup.engine.log.operation import Operation, Rows
-from psoup.engine.results.contract import ResultsStatistics
+from psoup.engine.results.contract import Gen, ResultsStatistics
 from psoup.engine.results.delta import Delta
 from psoup.engine.results.text_bytes import HeldBytes
 from psoup.engine.store.errors import TRANSIENT_ERRORS
 from psoup.engine.tuples.batch import Seq
 
 NOTHING_WRITTEN: Final = ResultsStatistics(0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldStatistics:
+    """Where a loop stands, and what it has done since its start.
+
+    Attributes:
+        phase, gen: where it stands, in which history.
+        turns: those that had something to fold.
+        lag_us: how long ago the oldest operation arrived that is read and not applied; 0 where there is none.
+        lease: how often it was renewed.
+        figures: everything that API workers are told.
+    """
+
+    phase: Phase
+    gen: Gen
+    turns: int
+    lag_us: int
+    lease: LeaseStatistics
+    figures: Figures
 
 
 class FoldFigures:

@@ -6,17 +6,18 @@ Invariant: after an IntegrityError, a bug, or word of another engine nothing mor
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.backend.contract import Phase
 from psoup.app.backend.in_process import InProcess
 from psoup.app.backend.kernels import load_kernels
 from psoup.app.figures.engine import Figures
-from psoup.app.fold.figures import FiguresTold
-from psoup.app.fold.lease import Lease, LeaseStatistics
+from psoup.app.fold.figures import FiguresTold, FoldStatistics
+from psoup.app.fold.lease import Lease
 from psoup.app.fold.store_watch import StoreWatch
 from psoup.app.fold.turns import Fold
 from psoup.engine import limits
@@ -25,7 +26,7 @@ from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import MatchThreads, PrecomputedHits, keep_memory
 from psoup.engine.errors import EngineError
 from psoup.engine.query.bind.binder import Bind, bind
-from psoup.engine.results.contract import Gen, ResultsReader
+from psoup.engine.results.contract import ResultsReader
 from psoup.engine.store.condition import DISK_FULL
 from psoup.engine.store.contract import Durability, Store
 from psoup.engine.store.errors import TRANSIENT_ERRORS, FencedError
@@ -41,26 +42,6 @@ _LOG = structlog.get_logger("psoup.fold_loop")
 
 class _EndedError(Exception):
     """The loop is to end: what it is at is given up."""
-
-
-@dataclass(frozen=True, slots=True)
-class FoldStatistics:
-    """Where a loop stands, and what it has done since its start.
-
-    Attributes:
-        phase, gen: where it stands, in which history.
-        turns: those that had something to fold.
-        lag_us: how long ago the oldest operation arrived that is read and not applied; 0 where there is none.
-        lease: how often it was renewed.
-        figures: everything that API workers are told.
-    """
-
-    phase: Phase
-    gen: Gen
-    turns: int
-    lag_us: int
-    lease: LeaseStatistics
-    figures: Figures
 
 
 class FoldLoop(InProcess):
@@ -95,9 +76,11 @@ class FoldLoop(InProcess):
         """
         self._store = store
         self._answers = answers
+        self.at_hand = AtHand() if answers else None
         self._fold = Fold(
             store,
             answers=answers,
+            at_hand=self.at_hand,
             on_applied=on_applied,
             bind=bind,
             elapsed_s=elapsed_s,
@@ -164,9 +147,12 @@ class FoldLoop(InProcess):
         """Return whether recovery has ended, well or not, within `timeout_s`. Blocks."""
         return self._recovered.wait(timeout_s)
 
-    def wake(self) -> None:
-        """Tell the loop that there is something to read. Any thread."""
-        self._wake.set()
+    def wake(self, *, at_hand: bool = False, lone: bool = False) -> None:
+        """Tell the loop that there is something to fold (`Backend.wake`). Any thread."""
+        if self.at_hand is not None and not at_hand:
+            self.at_hand.is_incomplete = True
+        if not (lone and self._fold.turn_here()):
+            self._wake.set()
 
     def stop(self) -> None:
         """End the thread after its present turn and wait for it. Blocks; twice does nothing.
@@ -192,7 +178,7 @@ class FoldLoop(InProcess):
         return FoldStatistics(
             phase=self.phase,
             gen=self._fold.gen,
-            turns=self._turns,
+            turns=self._turns + self._fold.turns_here,
             lag_us=self._fold.lag_us(),
             lease=self._lease.statistics(),
             figures=self.figures(),
@@ -226,6 +212,7 @@ class FoldLoop(InProcess):
 
     def _end_lost(self, error: Exception) -> None:
         """End without having been asked to."""
+        self._fold.is_open = False
         refusal = self._refusal(error)
         if refusal is not None:
             self._end_fenced(refusal)
@@ -262,6 +249,7 @@ class FoldLoop(InProcess):
             if self._fenced.is_set():
                 return
             self._fenced.set()
+        self._fold.is_open = False
         _LOG.error("fenced", detail=error.detail, applied=self._fold.applied)
         self._stopping.set()
         self._wake.set()
@@ -309,8 +297,10 @@ class FoldLoop(InProcess):
     def _publish_last(self) -> None:
         """Publish what is left when the loop ends, if the store lets it; else it is folded again at the next start."""
         try:
+            self._fold.is_open = False
             if not self._fenced.is_set():
-                self._fold.publish()
+                with self._fold.turning:
+                    self._fold.publish()
         except FencedError:
             raise
         except EngineError as error:
@@ -326,9 +316,10 @@ class FoldLoop(InProcess):
         phase = self._phase
         while not self._stopping.is_set():
             try:
-                if self._phase is Phase.STORE_DOWN and self._taken:
-                    self._reopen()
-                step()
+                with self._fold.turning:
+                    if self._phase is Phase.STORE_DOWN and self._taken:
+                        self._reopen()
+                    step()
             except TRANSIENT_ERRORS as error:
                 self._note_down(error)
                 self._fold.counted.retries += 1
@@ -352,6 +343,8 @@ class FoldLoop(InProcess):
 
     def _reopen(self) -> None:
         """Have the store back, still as its one writer; it has to hold what was folded."""
+        if self.at_hand is not None:
+            self.at_hand.forget()
         self._store.reopen()
         self._told.forget()
         self._fold.compare()
@@ -362,6 +355,7 @@ class FoldLoop(InProcess):
             if self._stopping.is_set():
                 return
         self._phase, self._shown = Phase.LIVE, True
+        self._fold.is_open = True
         self._on_applied(self._fold.applied)
         _LOG.info(
             "recovered",
@@ -375,7 +369,10 @@ class FoldLoop(InProcess):
         """Let queries expire, fold what there is, or let time pass where nothing arrives; then be idle."""
         self._wake.clear()
         self._fold.expire()
-        self._idle = not (self._fold_on() or self._fold.tick())
+        if self._fold_on():
+            self._idle = self._fold.has_all  # what others have appended is read after a rest
+        else:
+            self._idle = not self._fold.tick()
 
     def _rest(self) -> None:
         """Wait until something is appended, for IDLE_S at most. Who appends tells, or, elsewhere, the store does."""

@@ -15,6 +15,7 @@ from typing import Final
 
 import structlog
 
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.figures.engine import Figures
 from psoup.app.fold.figures import NOTHING_WRITTEN, FoldFigures
 from psoup.app.fold.publishing import Publishing
@@ -50,6 +51,9 @@ class Fold:
     Attributes:
         source: the engine's tuples, for invocations; others once `restore` has made another engine.
         counted: what was done since the start.
+        turning: held by who changes anything: the loop at a step, or a thread that has appended and folds that.
+        is_open: such threads may fold.
+        turns_here: turns of theirs.
 
     Every method that reaches the store raises what the store does, and may then be called again.
     """
@@ -59,14 +63,24 @@ class Fold:
         store: Store,
         *,
         answers: bool,
+        at_hand: AtHand | None,
         on_applied: Callable[[Seq], None],
         bind: Bind,
         elapsed_s: Callable[[], float],
         precomputed: PrecomputedHits | None = None,
         match_threads: MatchThreads | None = None,
     ) -> None:
-        """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
+        """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`.
+
+        `at_hand` has what need not be read from the log; None = all is.
+        """
         self._store = store
+        self._at_hand = at_hand
+        self.turning = threading.Lock()
+        self.is_open = False
+        self._failure: Exception | None = None
+        """What has ended a turn in another thread than the loop's: nothing may be done after it."""
+        self.turns_here = 0
         self._bind = bind
         self._elapsed_s = elapsed_s
         self._on_applied = on_applied
@@ -105,6 +119,11 @@ class Fold:
     def published(self) -> Seq:
         """Return the last operation that the store shows."""
         return self._publishing.published
+
+    @property
+    def has_all(self) -> bool:
+        """Return whether all is applied that this process knows to be appended."""
+        return self._at_hand is not None and self._at_hand.has_all(self._applied)
 
     @property
     def results(self) -> ResultsReader:
@@ -173,15 +192,11 @@ class Fold:
 
         A commit that begins among them is applied whole, however large.
         """
+        self._check_failure()
         if self._publishing.is_due():
             self.publish()
         self._trimming.trim(self.published)
-        groups = read_groups(
-            self._store.log,
-            self._applied,
-            operations_max=limits.FOLD_OPERATIONS_MAX,
-            bytes_max=limits.FOLD_BYTES_MAX,
-        )
+        groups = self._next_groups()
         if not groups:
             self._waiting_since_us = None
             return False
@@ -189,12 +204,23 @@ class Fold:
         self._engine.expect([operation for group in groups for operation in group])
         for group in groups:
             self._apply(group)
-        self._note_void()
-        if self._live is None:
-            self.publish()
-        else:
-            self._on_applied(self._applied)
+        self._show()
         return True
+
+    def turn_here(self) -> bool:
+        """Fold what is at hand, unless the loop is at a step; return whether nothing is left for that. Any thread."""
+        if not self.turning.acquire(blocking=False):
+            return False
+        try:
+            if not self.is_open or self._failure is not None:
+                return False
+            self.turns_here += 1
+            return self._turn_at_hand()
+        except Exception as error:  # noqa: BLE001 (the loop ends by it)
+            self._failure = error
+            return False
+        finally:
+            self.turning.release()
 
     def tick(self) -> bool:
         """Append a tick if time alone would forget something. Return whether there is something to fold now.
@@ -242,6 +268,7 @@ class Fold:
 
     def publish(self) -> None:
         """Publish all that is applied."""
+        self._check_failure()
         delta = self._publishing.publish()
         if delta is not None:
             self._note_published(delta)
@@ -289,6 +316,44 @@ class Fold:
                 f"The log lacks operation {error}, whose tuples are held."
             ) from error
 
+    def _check_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _next_groups(self) -> Sequence[Sequence[Operation]]:
+        """Return what follows the applied position, in groups that become visible together: at hand, or in the log."""
+        most, hand = limits.FOLD_OPERATIONS_MAX, self._at_hand
+        if hand is not None:
+            found = hand.take(self._applied, operations_max=most)
+            if found:
+                return [[one] for one in found]
+            hand.is_incomplete = False
+        groups = read_groups(
+            self._store.log,
+            self._applied,
+            operations_max=most,
+            bytes_max=limits.FOLD_BYTES_MAX,
+        )
+        if hand is not None and groups:
+            hand.is_incomplete = True  # there may be more
+        return groups
+
+    def _turn_at_hand(self) -> bool:
+        """Apply what is at hand as long as that takes little. Return whether nothing is left, to be published either.
+
+        Asks nobody.
+        """
+        hand = self._at_hand
+        if hand is None or self._publishing.is_due():  # maybe again, and then before anything else
+            return False
+        for _ in range(limits.FOLD_AT_ONCE_OPERATIONS_MAX):
+            operation = hand.next(self._applied)
+            if operation is None or not self._engine.takes_little(operation):
+                break
+            self._apply(hand.take(self._applied, operations_max=1))
+        self._show()
+        return self.has_all and not self._publishing.is_due()
+
     def _apply(self, group: Sequence[Operation]) -> None:
         """Apply operations that become visible together."""
         deltas = [self._engine.apply(operation) for operation in group]
@@ -297,6 +362,14 @@ class Fold:
         for operation, delta in zip(group, deltas, strict=True):
             self._publishing.add(delta, self.counted.count(operation, delta))
         self._applied = deltas[-1].seq
+
+    def _show(self) -> None:
+        """Let everybody see what is applied."""
+        self._note_void()
+        if self._live is None:
+            self.publish()
+        else:
+            self._on_applied(self._applied)
 
     def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
         """Return hits in chunks from before this process began, from the store. Any thread.

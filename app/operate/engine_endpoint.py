@@ -15,7 +15,8 @@ from starlette.routing import Route
 from psoup.app.backend.contract import Phase
 from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.errors import MethodError
-from psoup.app.fold.loop import FoldLoop, FoldStatistics
+from psoup.app.fold.figures import FoldStatistics
+from psoup.app.fold.loop import FoldLoop
 from psoup.app.http.edge import Application, Check, Edge, Scope, problem_answer
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.keys import READ, Keys

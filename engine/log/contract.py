@@ -6,13 +6,16 @@ the store's durability level and valid at its position: nothing committed is ref
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Commit, Content, Operation, QueryId, Staged, StageId
-from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId
 from psoup.engine.tuples.value_type import value_type
+
+NO_TUPLE: Final = TupleId(0)
+"""Ids begin at 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class Appended:
     identical declaration, a named query with the same definition, the same `RequestKey` (`replayed`).
     `seq` is then that of the original (0 where it is no longer known), `query_id` for a query the
     original's handle. Of a commit `seq` is that of its last entry, and `rows` how many tuples it stored.
+    `first_tuple_id` is that of the operation which was stored; 0 of a duplicate and of a commit, or if it is not told.
     """
 
     seq: Seq
@@ -31,6 +35,7 @@ class Appended:
     query_id: QueryId | None = None
     rows: int = 0
     replayed: bool = False
+    first_tuple_id: TupleId = NO_TUPLE
 
 
 @value_type
@@ -115,6 +120,10 @@ class Log(Protocol):
 
         Cost: one wait for the disk in all, instead of one each.
         """
+        ...
+
+    def append_at_once(self, content: Content) -> Appended | EngineError | None:
+        """Append one operation as `append_many` does if that waits for nobody, else change nothing and return None."""
         ...
 
     def stage(self, part: Staged) -> int:

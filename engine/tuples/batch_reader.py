@@ -138,6 +138,17 @@ class BatchReader:
             stream_id, self.schema, columns, first_tuple_id, times_us, seq, arrival_us
         )
 
+    def newest_us(self, body: bytes) -> int | None:
+        """Return the latest time of a body's tuples; None where they have none, or it takes longer than to look."""
+        plan = self._plan(body)
+        if plan is None or self._time_index is None or not plan.rows:
+            return None
+        _, _, begin, past, part = plan.columns[self._time_index]
+        if part is not None:
+            return None
+        words: NDArray[np.int64] = np.frombuffer(body, np.int64)
+        return int(words[begin:past].max())
+
     def columns(self, body: bytes) -> tuple[int, tuple[Column, ...]]:
         """Return how many rows a body has, and their columns. Raises IntegrityError, UnicodeDecodeError."""
         return self._columns(body, self._plan(body))

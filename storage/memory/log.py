@@ -71,6 +71,7 @@ class MemoryLog:
                     replayed=original.replayed,
                 )
             self._find_room()
+            first_tuple_id = self._next_tuple_id
             seq = self._enter(content, now_us)
             self._catalogue.enter(seq, content, now_us)
             if isinstance(content, Drop):
@@ -78,12 +79,21 @@ class MemoryLog:
                 self._trimmed.pop(content.stream_id, None)
             if isinstance(content, Drop | Remove | Expire):
                 self.histories.sweep()
-            return Appended(seq, self._arrival_us)
+            return Appended(seq, self._arrival_us, first_tuple_id=first_tuple_id)
 
     def append_many(self, contents: Sequence[Content]) -> Sequence[Appended | EngineError]:
         """Append operations in one step, each stored or refused by itself (`Log.append_many`)."""
         with self.lock:
             return [self._outcome(content) for content in contents]
+
+    def append_at_once(self, content: Content) -> Appended | EngineError | None:
+        """Append one operation, unless another thread is at a step of the log (`Log.append_at_once`)."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            return self._outcome(content)
+        finally:
+            self.lock.release()
 
     def stage(self, part: Staged) -> int:
         """Keep a part for a commit to come (`Log.stage`)."""

@@ -103,6 +103,9 @@ class RedisLog:
                 break
         return outcomes
 
+    def append_at_once(self, content: Content) -> None:
+        """Return None: whatever is appended waits for the server (`Log.append_at_once`)."""
+
     def stage(self, part: Staged) -> int:
         """Keep a part for a commit to come (`Log.stage`).
 

@@ -1,13 +1,17 @@
 """A store whose calls can be made to fail or to wait: what its store is, until a test interferes."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from psoup.app.backend.service import Service
 from psoup.engine.clock import Clock
+from psoup.engine.errors import EngineError
+from psoup.engine.log.contract import NO_TUPLE, Appended
+from psoup.engine.log.operation import Content
 from psoup.engine.store.contract import Durability, Store
 from psoup.storage.opening import open_store
 from tests.patience import WAIT_S
@@ -33,12 +37,29 @@ class Interfered:
         return call
 
 
+class InterferedLog(Interfered):
+    """The log. It appends nothing at once, and does not tell tuple ids.
+
+    So `append_many` is the call that brings rows, and `read` the one that brings them to the fold.
+    """
+
+    def append_at_once(self, _: Content) -> None:
+        return None
+
+    def append_many(self, contents: Sequence[Content]) -> list[Appended | EngineError]:
+        outcomes = self.__getattr__("append_many")(contents)
+        return [
+            replace(one, first_tuple_id=NO_TUPLE) if isinstance(one, Appended) else one
+            for one in outcomes
+        ]
+
+
 class FaultyStore:
     """A store whose log and results a test can interfere with, on memory:// where none is given."""
 
     def __init__(self, clock: Clock, store: Store | None = None) -> None:
         self.plain: Store = store or open_store("memory://", data=Path("unused"), clock=clock)
-        self.log: Any = Interfered(self.plain.log)
+        self.log: Any = InterferedLog(self.plain.log)
         self.results: Any = Interfered(self.plain.results)
         self.histories: Any = Interfered(self.plain.histories)
         self.token: Any = Interfered(self.plain)

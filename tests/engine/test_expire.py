@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from psoup.engine import expire
 from psoup.engine.engine import Engine
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Tick
@@ -230,3 +231,37 @@ def test_expire_of_settled_streams_differential_changes_nothing(monkeypatch, see
     assert any(delta.dropped_segments for delta in passing_over), "there is something to expire"
     monkeypatch.setattr(StreamState, "is_settled", property(lambda _: False))
     assert deltas() == passing_over
+
+
+@pytest.mark.parametrize("clock", ClockKind)
+@pytest.mark.parametrize("kept", [{"rows": 5}, {"time_us": 30}, {"bytes": 6 * ROW_BYTES}, {}])
+def test_operation_that_takes_little_lets_few_batches_go(monkeypatch, clock, kept):
+    """Whatever times come: one that would let many go, or complete a chunk, is not said to take little."""
+    monkeypatch.setattr(expire, "FOLD_AT_ONCE_BATCHES_MAX", 3)
+    random, said = Random(7), {True: 0, False: 0}
+    fold = Fold(schema_keeping(clock=clock, **kept))
+    for _ in range(400):
+        jump = random.choice([0, 1, 1, 2, 200])
+        times = [
+            fold.op.arrival_us + random.randrange(jump + 1) for _ in range(random.choice([1, 2]))
+        ]
+        operation = fold.op.rows(dated(*times), after_us=random.choice([1, 1, 2, 100]))
+        stream = fold.engine._state.streams[STREAM]
+        before = len(stream.retained)
+        little = fold.engine.takes_little(operation)
+        fold.apply(operation)
+        gone = before + 1 - len(stream.retained)
+        said[little] += 1
+        assert gone <= 3 or not little
+    assert said[True] > 100
+    assert bool(said[False]) == ("time_us" in kept)
+
+
+def test_operation_that_takes_much_is_known():
+    """A chunk that becomes whole, more than a few bytes, anything but rows, a stream that is not there."""
+    fold = Fold(schema_keeping())
+    fold.send(*range(CHUNK_ROWS - 2))
+    one, two, many = (fold.op.rows(dated(*range(count))) for count in (1, 2, 400))
+    found = [fold.engine.takes_little(operation) for operation in (one, two, many, fold.op(Tick()))]
+    assert [True, False, False, False] == found
+    assert not Engine().takes_little(one)

@@ -24,7 +24,7 @@ from psoup.engine.log.operation import (
     Tick,
     key_of,
 )
-from psoup.engine.tuples.batch import Seq
+from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId, StreamSchema
 from psoup.storage import keys, refusals
 from psoup.storage.encoding.checksums import body_sum, head_sum
@@ -148,8 +148,8 @@ def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
     """Return what became of an operation by its own answer."""
     what, *facts = answer
     if what == b"OK":
-        seq, arrival_us = map(int, facts)
-        return Appended(Seq(seq), arrival_us)
+        seq, arrival_us, first_tuple_id = map(int, facts)
+        return Appended(Seq(seq), arrival_us, first_tuple_id=TupleId(first_tuple_id))
     if what in (b"DUP", b"REPLAY"):
         seq, query_id, arrival_us = int(facts[0]), facts[1].decode(), int(facts[2])
         original = QueryId(query_id) if query_id else None

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 
 from psoup.app.backend.appender import Appender
 from psoup.app.backend.applied import AppliedPosition
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.backend.submission import Submission
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
@@ -49,6 +50,9 @@ class Calls:
         if number in self.errors:
             raise self.errors[number]
         return outcomes
+
+    def append_at_once(self, _: Content) -> None:
+        return None
 
     def head(self) -> Seq:
         if self.head_error is not None:
@@ -93,7 +97,7 @@ def calls() -> Calls:
 @pytest.fixture
 async def appender(calls: Calls) -> AsyncIterator[Appender]:
     with ThreadPoolExecutor(8) as threads:
-        one = Appender(calls, start=threads.submit, wake=lambda: None)  # type: ignore[arg-type]
+        one = Appender(calls, start=threads.submit, wake=lambda **_: None, at_hand=AtHand())  # type: ignore[arg-type]
         yield one
     one.check()
     assert 0 == one.statistics().waiting
@@ -283,7 +287,7 @@ async def test_any_interleaving_is_as_one_after_the_other(callers, count_max):
 
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(4) as threads:
         patch.setattr(limits, "FOLD_OPERATIONS_MAX", count_max)
-        together = Appender(calls, start=threads.submit, wake=lambda: None)  # type: ignore[arg-type]
+        together = Appender(calls, start=threads.submit, wake=lambda **_: None, at_hand=AtHand())  # type: ignore[arg-type]
         await asyncio.gather(*(send(together, appends) for appends in callers))
         together.check()
     order = calls.order
@@ -312,7 +316,8 @@ async def submission(calls: Calls) -> AsyncIterator[Submission]:
     one = Submission(
         log=calls,  # type: ignore[arg-type]
         applied=applied,
-        wake=lambda: None,
+        wake=lambda **_: None,
+        at_hand=AtHand(),
         find_room=lambda: None,
         in_flight_max=8,
     )
@@ -359,7 +364,8 @@ async def test_closing_waits_for_what_gathers(calls):
     one = Submission(
         log=calls,
         applied=applied,
-        wake=lambda: None,
+        wake=lambda **_: None,
+        at_hand=AtHand(),
         find_room=lambda: None,
         in_flight_max=8,
     )

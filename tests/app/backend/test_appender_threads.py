@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from psoup.app.backend.appender import Appender
+from psoup.app.backend.at_hand import AtHand
 from psoup.engine.errors import OverloadedError
 from tests.app.backend.test_appender import Calls, append, said
 from tests.storage.samples import declare, rows
@@ -25,7 +26,7 @@ async def test_thread_that_cannot_be_started_refuses_what_it_was_to_carry(is_kep
             raise RuntimeError("can't start new thread")
         work()
 
-    one = Appender(calls, start=start, wake=lambda: None)  # type: ignore[arg-type]
+    one = Appender(calls, start=start, wake=lambda **_: None, at_hand=AtHand())  # type: ignore[arg-type]
     with pytest.raises(OverloadedError, match="Nothing was stored"):
         await append(one, rows(1))
     one.check()

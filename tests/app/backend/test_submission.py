@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from psoup.app.backend.applied import AppliedPosition
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.backend.submission import Submission
 from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
@@ -41,7 +42,8 @@ async def submission(store: FaultyStore, applied: AppliedPosition) -> AsyncItera
     one = Submission(
         log=store.log,
         applied=applied,
-        wake=lambda: None,
+        wake=lambda **_: None,
+        at_hand=AtHand(),
         find_room=lambda: None,
         in_flight_max=4,
     )
@@ -166,7 +168,12 @@ async def test_what_adds_is_refused_where_there_is_no_room(store, applied):
         raise MemoryFullError("Full.")
 
     full = Submission(
-        log=store.log, applied=applied, wake=lambda: None, find_room=find_room, in_flight_max=4
+        log=store.log,
+        applied=applied,
+        wake=lambda **_: None,
+        at_hand=AtHand(),
+        find_room=find_room,
+        in_flight_max=4,
     )
     part = staged(1, 1)
     for adding in (

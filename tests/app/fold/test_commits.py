@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.fold.turns import Fold
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
@@ -59,7 +60,12 @@ class Watched:
         self.told: list[int] = []
         self.seen: list[int] = []
         self.fold = Fold(
-            store, answers=answers, on_applied=self.told.append, bind=bind, elapsed_s=lambda: 0.0
+            store,
+            at_hand=AtHand(),
+            answers=answers,
+            on_applied=self.told.append,
+            bind=bind,
+            elapsed_s=lambda: 0.0,
         )
         self.fold.restore()
 

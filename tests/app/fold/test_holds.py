@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from psoup.app.backend.at_hand import AtHand
 from psoup.app.fold.trimming import HOLDS_EVERY_S, SWEEP_EVERY_S
 from psoup.app.fold.turns import Fold
 from psoup.engine import limits
@@ -40,6 +41,7 @@ class Archived:
     def start(self) -> None:
         self.fold = Fold(
             self.store,
+            at_hand=AtHand(),
             answers=True,
             on_applied=lambda _: None,
             bind=bind,

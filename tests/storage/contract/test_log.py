@@ -14,7 +14,7 @@ from psoup.engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from psoup.engine.log.operation import Drop, Remove, Tick
+from psoup.engine.log.operation import Content, Drop, Operation, Remove, Tick
 from psoup.engine.results.delta import Delta
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
@@ -23,8 +23,8 @@ from tests.storage.samples import declare, query_id, register, rows, txn
 
 
 def test_append_of_each_kind_reads_back_as_appended(store):
-    """What is appended comes back equal, in order, with seqs 1, 2, 3 ..., and nothing is lost."""
-    contents = [
+    """What is appended comes back as its append said, equal, in order, with seqs 1, 2, 3 ..., and nothing is lost."""
+    contents: list[Content] = [
         declare("a"),
         declare("b", columns=3),
         rows(1, body=b"\x00\xff body", txn=txn()),
@@ -34,10 +34,13 @@ def test_append_of_each_kind_reads_back_as_appended(store):
         Remove(query_id(8)),
         Drop(StreamId(1), "a", (query_id(7),)),
     ]
-    seqs = [store.log.append(content).seq for content in contents]
+    appended = [store.log.append(content) for content in contents]
     operations = store.log.read(0, operations_max=100, bytes_max=1_000)
-    assert list(range(1, 9)) == seqs == [operation.seq for operation in operations]
-    assert contents == [operation.content for operation in operations]
+    assert list(range(1, 9)) == [operation.seq for operation in operations]
+    assert operations == [
+        Operation(one.seq, one.arrival_us, one.first_tuple_id, content)
+        for content, one in zip(contents, appended, strict=True)
+    ]
     assert 8 == store.log.head()
     store.log.check()
 

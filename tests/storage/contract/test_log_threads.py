@@ -32,3 +32,23 @@ def test_append_from_many_threads_gives_each_its_own_seq(store):
     assert len(versions) == len(set(versions))
     assert {seq for seq, duplicate in answers if duplicate} <= set(stored)
     store.log.check()
+
+
+def test_append_at_once_stores_as_append_does_or_nothing(store):
+    """A log that would wait says so, and nothing is stored; a refusal is returned."""
+    store.log.append(declare("a"))
+    outcome = store.log.append_at_once(rows(1))
+    assert outcome is None or (2, False) == (outcome.seq, outcome.duplicate)
+    assert (1 if outcome is None else 2) == store.log.head()
+    refused = store.log.append_at_once(rows(9))
+    assert refused is None or "stale-declaration" == refused.code
+
+
+def test_append_at_once_does_not_wait_for_another_thread(memory_store):
+    """While a step of the log is under way, nothing is appended."""
+    log = memory_store.log
+    log.append(declare("a"))
+    with ThreadPoolExecutor(1) as pool:
+        with log.lock:
+            assert pool.submit(log.append_at_once, rows(1)).result() is None
+        assert 2 == pool.submit(log.append_at_once, rows(1)).result().seq

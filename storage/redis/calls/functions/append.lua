@@ -42,14 +42,14 @@ local function append_one(k, a, head, meta, bounds)
   answer = held_up(kind, meta) -- after the duplicates: they add nothing
   if answer then return answer end
   if is_full(head, meta[4], operations_max, bytes_max) then return {'BACKLOG'} end
-  local seq, size = int(tonumber(head[1]) + 1), #a[BODY]
-  add_entry(k, seq, ts, kind, head[3], a[HEADER], a[BODY], a[SUMS])
+  local seq, size, tuple_id = int(tonumber(head[1]) + 1), #a[BODY], head[3]
+  add_entry(k, seq, ts, kind, tuple_id, a[HEADER], a[BODY], a[SUMS])
   if kind == 'rows' then enter_batch(k, seq, a[FIRST + 1], size, a[ROWS]) end
   enter[kind](k, a, seq, known, ts)
   enter_request(k, a, seq, ts, request, requests_max)
-  head[1], head[2], head[3] = seq, ts, int(tonumber(head[3]) + tonumber(a[ROWS]))
+  head[1], head[2], head[3] = seq, ts, int(tonumber(tuple_id) + tonumber(a[ROWS]))
   head[4], head[5] = int(tonumber(head[4]) + size), int(tonumber(head[5]) + size)
-  return {'OK', seq, ts}
+  return {'OK', seq, ts, tuple_id}
 end
 
 -- Yields the operations of a call, each with the number of its producers' key.

@@ -1,0 +1,142 @@
+"""What this process has appended is folded without the log, by whom it is appended or by the loop."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from psoup.app.backend.at_hand import AtHand, AtHandStatistics
+from psoup.app.backend.contract import Phase
+from psoup.app.fold import loop as fold_loop
+from psoup.engine import limits
+from psoup.engine.clock import ManualClock
+from psoup.engine.engine import Engine
+from psoup.engine.log.contract import Appended
+from psoup.engine.store.errors import CommitUnknownError
+from psoup.engine.tuples.batch import Seq, TupleId
+from tests.app.faults import FaultyStore
+from tests.app.fold.folding import Folding, folding, numbers, schema
+from tests.app.support import START_US
+from tests.patience import WAIT_S, wait_until
+from tests.storage.samples import rows, txn
+from tests.world import World
+
+
+class Appending:
+    """A loop that rests until it is woken, over a stream `s` and a query that shows all of its rows."""
+
+    def __init__(self, one: Folding) -> None:
+        self.folding, self.loop, self.world = one, one.loop, World(one.store.plain)
+        self.reads = 0
+        one.store.log.before["read"] = self._count
+        self.world.declare(schema("s", None), fold=False)
+        self.query_id = self.world.register("SELECT a FROM s", fold=False)
+        one.wait(2)
+
+    def append(self, *values: int, handed: bool = True, life: int | None = None) -> Seq:
+        """Append rows, and hand them over."""
+        appended = self.world.append("s", numbers(*values), fold=False)
+        if handed:
+            content = self.world.history[-1].content
+            given = self.loop.at_hand.life if life is None else life
+            self.loop.at_hand.put([content], [appended], life=given)
+        return appended.seq
+
+    def shown(self) -> list[int]:
+        return self.folding.answer(self.query_id)
+
+    def _count(self) -> None:
+        self.reads += 1
+
+
+@pytest.fixture
+def one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Appending]:
+    monkeypatch.setattr(fold_loop, "IDLE_S", WAIT_S)
+    monkeypatch.setattr(limits, "PUBLISH_AFTER_S", WAIT_S)
+    with folding(FaultyStore(ManualClock(START_US))) as running:
+        yield Appending(running)
+        running.loop.at_hand.check()
+
+
+def until_it_rests(one: Appending) -> None:
+    """Return when the loop waits to be woken."""
+
+    def rests() -> bool:
+        with one.loop._fold.turning:
+            return one.loop._idle and not one.loop._wake.is_set()
+
+    wait_until(rests, "the loop rests")
+
+
+def test_a_row_is_folded_in_the_thread_that_has_appended_it(one):
+    """It is shown when that thread goes on, and nobody has read the log."""
+    until_it_rests(one)
+    before = one.reads
+    for value in (1, 2):
+        one.append(value)
+        one.loop.wake(at_hand=True, lone=True)
+        assert list(range(1, value + 1)) == one.shown()
+    assert before == one.reads
+
+
+def test_the_loop_folds_what_is_at_hand_and_does_not_read_behind_it(one):
+    """More than a little is the loop's; as long as nobody else appends it asks no store."""
+    until_it_rests(one)
+    before = one.reads
+    seqs = [one.append(value) for value in range(100)]
+    one.loop.wake(at_hand=True)
+    with one.folding._moved:
+        assert one.folding._moved.wait_for(lambda: one.folding._applied >= seqs[-1], WAIT_S)
+    until_it_rests(one)
+    assert list(range(100)) == one.shown()
+    assert before == one.reads
+
+
+def test_what_others_have_appended_is_read_from_the_log(one):
+    """In front of what is at hand, and behind it, where somebody says so."""
+    one.append(1, handed=False)
+    one.append(2)
+    one.loop.wake(at_hand=True, lone=True)
+    one.folding.wait(4)
+    one.append(3)
+    one.append(4, handed=False)
+    one.folding.wait(6)
+    assert [1, 2, 3, 4] == one.shown()
+
+
+def test_what_a_lost_life_of_the_store_has_confirmed_is_not_folded(one):
+    """An append that was begun before the store was lost may be missing in it: the log decides."""
+    life = one.loop.at_hand.life
+    one.loop.at_hand.forget()
+    one.append(1, life=life)
+    assert 0 == one.loop.at_hand.statistics().operations
+    one.folding.wait(3)
+    assert [1] == one.shown()
+
+
+def test_a_bug_in_another_thread_ends_the_loop(one, monkeypatch):
+    """As one in its own: nothing is published behind it."""
+    until_it_rests(one)
+    monkeypatch.setattr(Engine, "apply", lambda *_: 1 / 0)
+    published = one.loop.figures().published
+    one.append(1)
+    one.loop.wake(at_hand=True, lone=True)
+    one.loop._thread.join(WAIT_S)
+    assert Phase.FAILED is one.loop.phase
+    assert published == one.folding.store.plain.results.cut().seq
+
+
+def test_as_much_is_at_hand_as_there_is_room_for():
+    """What finds none, or may have been stored or not, is said to be missing; refusals and duplicates are nothing."""
+    hand = AtHand(operations_max=2, bytes_max=10)
+    stored = [Appended(Seq(seq), 0, first_tuple_id=TupleId(1)) for seq in (5, 6, 7)]
+    duplicate = Appended(Seq(1), 0, duplicate=True)
+    assert hand.put([rows(1), rows(1, txn=txn())], [stored[0], duplicate], life=0)
+    assert not hand.put([rows(1, body=b"seven b")], [stored[1]], life=0)
+    assert not hand.put([rows(1)], [CommitUnknownError("lost")], life=0)
+    assert hand.put([rows(1)], [stored[1]], life=0)
+    assert not hand.put([rows(1, body=b"")], [stored[2]], life=0)
+    hand.check()
+    assert [] == hand.take(Seq(2), operations_max=9)
+    assert [5] == [one.seq for one in hand.take(Seq(4), operations_max=1)]
+    assert [] == hand.take(Seq(7), operations_max=9)
+    assert AtHandStatistics(operations=0, nbytes=0, taken=1) == hand.statistics()
