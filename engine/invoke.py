@@ -64,8 +64,9 @@ def invoke(
     query_id: QueryId,
     request: Request,
     cache: InvocationCache,
+    first: Snapshot | None = None,
 ) -> Answer:
-    """Return one page of what the query answers at one position.
+    """Return one page of what the query answers at one position: that of `first`, if it is given and can be read.
 
     Raises:
         NotFoundError: the query is not standing.
@@ -82,7 +83,7 @@ def invoke(
     """
     for _ in range(ATTEMPTS_MAX):
         checkpoint()
-        snapshot = results.snapshot(query_id)
+        snapshot, first = first or results.snapshot(query_id), None
         try:
             return answered(results, source, snapshot, request=request, cache=cache)
         except PageExpiredError:

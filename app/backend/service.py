@@ -39,13 +39,12 @@ from psoup.engine.log.contract import LogStatistics
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.recent import Recent
-from psoup.engine.results.contract import Counts, Cut, Gen
+from psoup.engine.results.contract import Counts, Cut, Snapshot
 from psoup.engine.results.delta import QueryRecord, StreamRecord
 from psoup.engine.store.archive_answers import HistoriesStatistics, PartKey
 from psoup.engine.store.contract import Store, StoreHealth, WorkerStore
 from psoup.engine.store.errors import RecoveringError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import ClockKind
 
 Descriptions = Recent[tuple[QueryId, int], Mapping[str, object]]
 """Live queries as they are described to clients."""
@@ -231,21 +230,14 @@ class Service:
             "The store does not answer; nothing was stored. Send the same again."
         )
 
-    def still_position(self, query_id: QueryId) -> tuple[Gen, Seq] | None:
-        """Return the position that decides alone what a query answers at NOW. Asks nobody.
-
-        None where that also depends on the server's clock, by which NOW moves while nothing is applied, or on what
-        another process has applied.
-        """
+    def snapshot_at_once(self, query_id: QueryId) -> Snapshot | None:
+        """Return a query at the present position; None where it does not stand, or that would ask another process."""
         if not self.backend.reads_at_once:
             return None
         try:
-            snapshot = self.results.snapshot(query_id)
+            return self.results.snapshot(query_id)
         except NotFoundError:
             return None
-        if snapshot.streams[0].schema.clock is not ClockKind.HIGH_WATER:
-            return None
-        return snapshot.cut.gen, snapshot.cut.seq
 
     def reasons(self) -> tuple[str, ...]:
         """Return why the service is not ready; () = it is. Does not raise the store's errors.

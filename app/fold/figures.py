@@ -69,14 +69,12 @@ class FoldFigures:
         return len(content.body)
 
     def is_due(self, at_s: float) -> bool:
-        """Return whether `note` is due, once in FIGURES_EVERY_S; True starts the next interval."""
-        if self._due_s is not None and at_s < self._due_s:
-            return False
-        self._due_s = at_s + limits.FIGURES_EVERY_S
-        return True
+        """Return whether `note` is due, once in FIGURES_EVERY_S."""
+        return self._due_s is None or at_s >= self._due_s
 
-    def note(self, engine: EngineStatistics, held: HeldBytes) -> None:
+    def note(self, engine: EngineStatistics, held: HeldBytes, *, at_s: float) -> None:
         """Read the memory and the joins of the engine, and the hits in this process. Cost: O(join groups + clauses)."""
+        self._due_s = at_s + limits.FIGURES_EVERY_S
         self.footprint = footprint(engine, held)
         self.joins.note(engine.eddy.joins)
         self.clauses.sum_up()

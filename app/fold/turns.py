@@ -275,7 +275,7 @@ class Fold:
 
     def look(self) -> None:
         """Note what the engine holds, for `figures`. In the thread that folds."""
-        self.counted.note(self._engine.statistics(), self.held)
+        self.counted.note(self._engine.statistics(), self.held, at_s=self._elapsed_s())
 
     def figures(self) -> Figures:
         """Return counters as they are, and what is held as it was last noted; hits as they are. Any thread."""
@@ -344,7 +344,8 @@ class Fold:
         Asks nobody.
         """
         hand = self._at_hand
-        if hand is None or self._publishing.is_due():  # maybe again, and then before anything else
+        # What is in doubt is published again before anything else.
+        if hand is None or self._publishing.is_due() or self.counted.is_due(self._elapsed_s()):
             return False
         for _ in range(limits.FOLD_AT_ONCE_OPERATIONS_MAX):
             operation = hand.next(self._applied)

@@ -23,7 +23,7 @@ from psoup.app.http.decoding import decoded_body
 from psoup.app.http.edge import WAITED_S, Scope
 from psoup.app.http.framing import has_body
 from psoup.app.http.front import Front
-from psoup.app.http.kept_answers import KEY_BYTES_MAX, KeptAnswers, Same
+from psoup.app.http.kept_answers import KEY_BYTES_MAX, KeptAnswers
 from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.problems import (
@@ -57,6 +57,7 @@ from psoup.engine import limits
 from psoup.engine.errors import OverloadedError
 from psoup.engine.log.operation import QueryId
 from psoup.engine.recent import Recent
+from psoup.engine.tuples.value_type import value_type
 
 Result = TypeVar("Result")
 _NO_ARGUMENTS: Final = Arguments()
@@ -103,7 +104,7 @@ class Context:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value_type
 class Call:
     """One admitted request."""
 
@@ -149,8 +150,17 @@ class Call:
 
     def header(self, name: str) -> str | None:
         """Return a header, None where it was not sent; the values of several lines as one list (RFC 9110, 5.3)."""
-        lines = self.request.headers.getlist(name)
+        lines = self.header_lines(name)
         return ", ".join(lines) if lines else None
+
+    def header_lines(self, name: str) -> list[str]:
+        """Return the values of a header: one for each line of it."""
+        wanted = name.lower().encode()
+        return [
+            value.decode("latin-1")
+            for known, value in self.request.scope["headers"]
+            if known == wanted
+        ]
 
     async def raw_body(self, *, bytes_max: int, decoded_bytes_max: int) -> bytes:
         """Return the body without its content encoding; limits in bytes. Raises as `read_body` and `decoded_body`."""
@@ -199,17 +209,14 @@ class Call:
         left_s = latest - time.monotonic()
         return await self.service.answering.run(work, deadline_s=left_s, gone=self.gone, key=key)
 
-    def same(self, query_id: QueryId) -> Same | None:
-        """Return what the answer is known by where URL, headers and the query's position alone decide it; else None."""
+    def alike(self) -> Hashable | None:
+        """Return what requests have in common that are answered alike at one position; None = others decide, too."""
         scope = self.request.scope
         if not _OF_POSITION.issuperset(self.arguments.values):
             return None
-        state = self.service.still_position(query_id)
-        if state is None:
-            return None
         asked = [part for pair in scope["headers"] if pair[0] in _REPRESENTATION for part in pair]
         key = (scope["path"], scope["query_string"], *asked)
-        return Same(key, state) if sum(map(len, key)) <= KEY_BYTES_MAX else None
+        return key if sum(map(len, key)) <= KEY_BYTES_MAX else None
 
     async def model(self, model: type[BaseModel], *, bytes_max: int) -> Any:  # noqa: ANN401 (a `model`)
         """Return the JSON body as a `model`. Raises what `raw_body` and `read_model` do."""

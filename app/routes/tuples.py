@@ -45,8 +45,7 @@ class IngestAnswer(BaseModel):
 
 async def post_rows(call: Call) -> Response:
     """Store a batch: 200 when every later invocation shows it, 202 when it is only committed yet."""
-    lines = call.request.headers.getlist
-    app_version = txn_headers(lines(TXN_APP), lines(TXN_VERSION))
+    app_version = txn_headers(*map(call.header_lines, (TXN_APP, TXN_VERSION)))
     given = key_in(call.request.scope["headers"])
     if given is not None and app_version is not None:
         raise TxnHeadersError(

@@ -11,7 +11,7 @@ from pathlib import Path
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.operation import Operation, QueryId, Register
-from psoup.engine.results.contract import Gen, Position
+from psoup.engine.results.contract import Position
 from psoup.engine.store.contract import Durability, StoreHealth
 from psoup.engine.store.errors import RecoveringError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
@@ -54,6 +54,8 @@ class RedisWorkerStore:
         self._closing = threading.Event()
         self._of_caller = forget
         self._served = ServedPosition(self._forget)
+        self.confirm = self._served.confirm
+        """Raises RecoveringError if another history than the one given has been seen to begin."""
         self._cluster: str | None = None
         self._durability: Durability | None = None
         self._log = RedisLog(self._client, admit=self._served.floor, streams_max=streams_max)
@@ -112,10 +114,6 @@ class RedisWorkerStore:
         position = state.position
         self._served.saw(position.gen, position.applied, floor)
         return position
-
-    def confirm(self, gen: Gen) -> None:
-        """Raise RecoveringError if another history than `gen` has been seen to begin."""
-        self._served.confirm(gen)
 
     def wait(self, timeout_s: float) -> None:
         """Return once something was published, or after `timeout_s` seconds, or where it cannot be told.

@@ -48,7 +48,6 @@ MOVES_THE_CLOCK = pytest.mark.memory("moves the service's clock by hand: a Redis
 INTERFERES = pytest.mark.memory("interferes with the calls of a store of its own")
 LOOKS_INSIDE = pytest.mark.memory("looks into the one process that does everything")
 KEEPS_HITS = pytest.mark.memory("a worker's service keeps hits in the store alone", but="serve")
-KEEPS_ANSWERS = pytest.mark.memory("a worker keeps no answers as they were sent", but="serve")
 
 
 @dataclasses.dataclass(slots=True)

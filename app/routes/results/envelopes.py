@@ -17,6 +17,7 @@ from psoup.app.wire.models.invocations import Presentation, answer_headers, enco
 from psoup.engine.invoke import Answer, Request, Since, invoke
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.shape import Shape
+from psoup.engine.results.contract import Snapshot
 
 
 class Evaluated(NamedTuple):
@@ -79,8 +80,15 @@ def since_of(
     return found.since
 
 
-def evaluated(call: Call, query_id: QueryId, request: Request, shown: Presentation) -> Evaluated:
-    """Return one page of what a query answers. Blocks: runs in a pool. Raises as `invoke` does."""
+def evaluated(
+    call: Call,
+    query_id: QueryId,
+    request: Request,
+    shown: Presentation,
+    *,
+    first: Snapshot | None = None,
+) -> Evaluated:
+    """Return one page of what a query answers; `first` as for `invoke`. Blocks: runs in a pool. Raises as that does."""
     service = call.service
     answer = invoke(
         service.results,
@@ -88,6 +96,7 @@ def evaluated(call: Call, query_id: QueryId, request: Request, shown: Presentati
         query_id=query_id,
         request=request,
         cache=service.invocations,
+        first=first,
     )
     return named(call, answer, shown)
 

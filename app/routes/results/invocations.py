@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.entity_tags import is_listed
+from psoup.app.http.kept_answers import Same, still
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results import invoke_many, series
@@ -40,10 +41,10 @@ from psoup.app.routes.results.pages import (
     encoded_response,
     kept_parameters,
     page_links,
+    presentation,
     read_page,
 )
 from psoup.app.routes.results.past_memory import history_page, history_response
-from psoup.app.wire.answers.negotiation import choose_format
 from psoup.app.wire.models.archive_answers import HistoryPending
 from psoup.app.wire.models.invocations import Presentation, ResultsAnswer
 from psoup.app.wire.parameters import (
@@ -67,6 +68,7 @@ from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NotFoundError, PageExpiredError
 from psoup.engine.invoke import ATTEMPTS_MAX, Request, retention_overtakes
 from psoup.engine.log.operation import QueryId
+from psoup.engine.results.contract import Snapshot
 from psoup.engine.tuples.batch import Seq
 
 
@@ -97,9 +99,10 @@ async def get_results(call: Call) -> Response:
     """Invoke a query."""
     query_id = call.query_id()
     waits = call.arguments.get(WAIT) is not None or call.header("prefer") is not None
-    same = None if waits else call.same(query_id)
-    if same is not None and (kept := call.context.kept.find(same)) is not None:
-        call.service.note_use(call.service.results.query(query_id))
+    alike = None if waits else call.alike()
+    snapshot = None if alike is None else call.service.snapshot_at_once(query_id)
+    if snapshot is not None and (kept := call.context.kept.at(alike, snapshot)) is not None:
+        call.service.note_use(snapshot.query)
         return kept
     shown = presentation(call)
     asked = asked_of(call, query_id, shown, waits=waits)
@@ -115,23 +118,11 @@ async def get_results(call: Call) -> Response:
 
     if not waits or not asked.at_now or asked.past_memory or wait_s(call) <= 0:
         key = _pace_key(call, query_id, asked, shown)
-        response = (await _first(call, query_id, answer, latest=latest, key=key)).response
-        if same is not None:
-            call.context.kept.keep(same, response)
-        return response
+        kept_or_new = functools.partial(_kept_response, call, query_id, alike, asked, shown)
+        work = answer if alike is None else kept_or_new
+        return (await _first(call, query_id, work, latest=latest, key=key)).response
     return await when_changed(
         call, query_id, _first(call, query_id, answer, latest=latest), answer=answer
-    )
-
-
-def presentation(call: Call) -> Presentation:
-    """Return how the rows are to be shown, by parameters and Accept."""
-    return Presentation(
-        format=choose_format(call.arguments.get(FORMAT), call.header("accept")),
-        shape=call.arguments.get(SHAPE) or "rows",
-        meta=call.arguments.get(META) != "0",
-        count_only=call.arguments.get(COUNT) == "only",
-        changes=call.arguments.get(CURSOR) is not None,
     )
 
 
@@ -185,18 +176,24 @@ def asked_of(call: Call, query_id: QueryId, shown: Presentation, *, waits: bool)
 
 
 def answer_response(
-    call: Call, query_id: QueryId, asked: Asked, shown: Presentation, *, poll_ms: int | None = None
+    call: Call,
+    query_id: QueryId,
+    asked: Asked,
+    shown: Presentation,
+    *,
+    poll_ms: int | None = None,
+    first: Snapshot | None = None,
 ) -> Invoked:
     """Return the answer as bytes, cut to a page, or that the client has it. CPU work: runs in a pool.
 
-    `poll_ms` is as in `Following`.
+    `poll_ms` is as in `Following`, `first` as for `invoke`.
 
     Raises:
         PageExpiredError: as `invoke`; also where all of the answer is wanted, and memory does not reach so far.
     """
     begun_s = time.perf_counter()
     request, kept = asked.request, kept_parameters(call)
-    found = evaluated(call, query_id, request, shown)
+    found = evaluated(call, query_id, request, shown, first=first)
     answer = found.answer
     if asked.past_memory and answer.complete_from_us is not None:
         raise PageExpiredError
@@ -294,6 +291,21 @@ def _response(
                 return Invoked(found)
             return answer_response(call, query_id, asked, shown)
     raise retention_overtakes()
+
+
+def _kept_response(
+    call: Call, query_id: QueryId, alike: Hashable, asked: Asked, shown: Presentation
+) -> Invoked:
+    """Return what requests alike were answered at the query's position; else its answer, which is kept. Blocks."""
+    kept, snapshot = call.context.kept, call.service.results.snapshot(query_id)
+    if (again := kept.at(alike, snapshot)) is not None:
+        call.service.note_use(snapshot.query)
+        return Invoked(again)
+    found = answer_response(call, query_id, asked, shown, first=snapshot)
+    if still(snapshot) is not None and found.answer is not None:
+        cut = found.answer.cut
+        kept.keep(Same(alike, (cut.gen, cut.seq)), found.response)
+    return found
 
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (

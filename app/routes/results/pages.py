@@ -14,9 +14,14 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from psoup.app.routes.endpoint import Call, server_timing
-from psoup.app.wire.answers.negotiation import FORMATS, encode_content
-from psoup.app.wire.models.invocations import page_url, position_from_json, position_to_json
-from psoup.app.wire.parameters import CURSOR, FORMAT, META, ROWS_LIMIT, SEQ, SHAPE
+from psoup.app.wire.answers.negotiation import FORMATS, choose_format, encode_content
+from psoup.app.wire.models.invocations import (
+    Presentation,
+    page_url,
+    position_from_json,
+    position_to_json,
+)
+from psoup.app.wire.parameters import COUNT, CURSOR, FORMAT, META, ROWS_LIMIT, SEQ, SHAPE
 from psoup.app.wire.rows.body import ARROW, CSV, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError, InvalidFieldError, NotFoundError, NotYetVisibleError
@@ -172,6 +177,17 @@ def page_offsets(count: int, limit: int) -> range:
             "The answer has more pages than are listed: raise limit.", errors=[("?limit", reason)]
         )
     return range(0, count, limit)
+
+
+def presentation(call: Call) -> Presentation:
+    """Return how the rows are to be shown, by parameters and Accept."""
+    return Presentation(
+        format=choose_format(call.arguments.get(FORMAT), call.header("accept")),
+        shape=call.arguments.get(SHAPE) or "rows",
+        meta=call.arguments.get(META) != "0",
+        count_only=call.arguments.get(COUNT) == "only",
+        changes=call.arguments.get(CURSOR) is not None,
+    )
 
 
 def kept_parameters(call: Call) -> dict[str, str]:

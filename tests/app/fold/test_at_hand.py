@@ -52,6 +52,7 @@ class Appending:
 def one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Appending]:
     monkeypatch.setattr(fold_loop, "IDLE_S", WAIT_S)
     monkeypatch.setattr(limits, "PUBLISH_AFTER_S", WAIT_S)
+    monkeypatch.setattr(limits, "FIGURES_EVERY_S", WAIT_S)
     with folding(FaultyStore(ManualClock(START_US))) as running:
         yield Appending(running)
         running.loop.at_hand.check()

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from psoup.app.http.kept_answers import KeptAnswers, Same
 from psoup.engine.limits import KIB
-from tests.app.support import KEEPS_ANSWERS, WINDOW, Api, assert_problem, row
+from tests.app.support import WINDOW, Api, assert_problem, row
 
 HERE = Same("key", (1, 5))
 
@@ -70,8 +70,8 @@ def is_kept(answer: httpx2.Response) -> bool:
     return "kept" == answer.headers["server-timing"]
 
 
-@KEEPS_ANSWERS
 @pytest.mark.anyio
+@pytest.mark.services
 async def test_equal_polls_are_sent_the_same_bytes_until_something_is_applied(api: Api):
     """Another representation is another answer; a row, also one that does not match, begins anew."""
     await api.declare()
@@ -86,7 +86,6 @@ async def test_equal_polls_are_sent_the_same_bytes_until_something_is_applied(ap
         assert not is_kept(await api.get(path, headers={"Accept-Encoding": "text/csv"}))
 
 
-@KEEPS_ANSWERS
 @pytest.mark.anyio
 async def test_condition_of_a_cache_is_part_of_what_is_asked(api: Api):
     """Whoever has the answer is told so, before and after others were sent it."""
@@ -101,7 +100,6 @@ async def test_condition_of_a_cache_is_part_of_what_is_asked(api: Api):
         assert is_kept(await api.get(path))
 
 
-@KEEPS_ANSWERS
 @pytest.mark.anyio
 async def test_answers_of_a_moving_clock_and_of_one_instant_are_made_each_time(api: Api):
     """NOW of a server's clock is another one; what is asked of an instant, a page or a wait is not kept."""
@@ -118,7 +116,6 @@ async def test_answers_of_a_moving_clock_and_of_one_instant_are_made_each_time(a
             assert not is_kept(await api.get(path, params=asked)), (path, asked)
 
 
-@KEEPS_ANSWERS
 @pytest.mark.anyio
 async def test_answer_of_a_query_that_is_gone_is_not_sent(api: Api):
     """Removing a query is an operation like any other."""

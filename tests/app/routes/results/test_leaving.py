@@ -37,7 +37,7 @@ def test_work_for_a_client_that_goes_is_ended(
     begun, ended = threading.Event(), threading.Event()
     counted = []
 
-    def endless(call, *_):
+    def endless(call, *_, **__):
         counted.append(call.service.answering.statistics)
         begun.set()
         try:
@@ -46,7 +46,7 @@ def test_work_for_a_client_that_goes_is_ended(
         finally:
             ended.set()
 
-    monkeypatch.setattr(invocations, "_response", endless)
+    monkeypatch.setattr(invocations, "answer_response", endless)
     with served(dataclasses.replace(SETTINGS, invoke_deadline_s=30.0)) as address:
         url = f"http://{address[0]}:{address[1]}"
         columns = [{"name": "x", "type": "int64"}]
