@@ -110,8 +110,8 @@ class AnswerCycle(RequestResponseCycle):
             self.keep_alive = False
         elif not self.keep_alive:
             headers.append(CLOSE)
-        lines = [b"%b: %b\r\n" % header for header in headers]
-        head = b"".join((STATUS_LINE[status], *lines, b"\r\n"))
-        if head.translate(None, _PLAIN) != b"\r\n" * (len(lines) + 2):
+        lines = [*[b": ".join(header) for header in headers], b"\r\n"]
+        head = STATUS_LINE[status] + b"\r\n".join(lines)
+        if head.translate(None, _PLAIN) != b"\r\n" * (len(headers) + 2):
             raise RuntimeError("a header of the answer holds a control character")
         return head
