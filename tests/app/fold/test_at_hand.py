@@ -26,7 +26,8 @@ class Appending:
 
     def __init__(self, one: Folding) -> None:
         self.folding, self.loop, self.world = one, one.loop, World(one.store.plain)
-        self.reads = 0
+        assert self.loop.at_hand is not None
+        self.hand, self.reads = self.loop.at_hand, 0
         one.store.log.before["read"] = self._count
         self.world.declare(schema("s", None), fold=False)
         self.query_id = self.world.register("SELECT a FROM s", fold=False)
@@ -37,8 +38,8 @@ class Appending:
         appended = self.world.append("s", numbers(*values), fold=False)
         if handed:
             content = self.world.history[-1].content
-            given = self.loop.at_hand.life if life is None else life
-            self.loop.at_hand.put([content], [appended], life=given)
+            given = self.hand.life if life is None else life
+            self.hand.put([content], [appended], life=given)
         return appended.seq
 
     def shown(self) -> list[int]:
@@ -54,8 +55,9 @@ def one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Appending]:
     monkeypatch.setattr(limits, "PUBLISH_AFTER_S", WAIT_S)
     monkeypatch.setattr(limits, "FIGURES_EVERY_S", WAIT_S)
     with folding(FaultyStore(ManualClock(START_US))) as running:
-        yield Appending(running)
-        running.loop.at_hand.check()
+        appending = Appending(running)
+        yield appending
+        appending.hand.check()
 
 
 def until_it_rests(one: Appending) -> None:
@@ -106,10 +108,10 @@ def test_what_others_have_appended_is_read_from_the_log(one):
 
 def test_what_a_lost_life_of_the_store_has_confirmed_is_not_folded(one):
     """An append that was begun before the store was lost may be missing in it: the log decides."""
-    life = one.loop.at_hand.life
-    one.loop.at_hand.forget()
+    life = one.hand.life
+    one.hand.forget()
     one.append(1, life=life)
-    assert 0 == one.loop.at_hand.statistics().operations
+    assert 0 == one.hand.statistics().operations
     one.folding.wait(3)
     assert [1] == one.shown()
 
