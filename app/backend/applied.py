@@ -45,9 +45,8 @@ class AppliedPosition:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Stand before the first operation; `loop` is where the waiting happens, in this thread."""
+        """Stand before the first operation; `loop` is where the waiting happens."""
         self._loop = loop
-        self._thread = threading.get_ident()
         self._at = Mark(0, Seq(0))
         self._stalled = self._closed = False
         self._tickets = itertools.count()
@@ -161,7 +160,7 @@ class AppliedPosition:
     def _call(self, callback: Callable[[], None]) -> None:
         """Call `callback` in the event loop, soon."""
         try:
-            if threading.get_ident() == self._thread:
+            if _runs_here(self._loop):
                 self._loop.call_soon(callback)
             else:
                 self._loop.call_soon_threadsafe(callback)
@@ -204,3 +203,11 @@ def _give_up(ticket: asyncio.Future[bool]) -> None:
     """Wake one whose time is up."""
     if not ticket.done():
         ticket.set_result(False)
+
+
+def _runs_here(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether this is the thread of `loop`."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:  # no loop runs in it
+        return False
