@@ -70,10 +70,7 @@ class Fold:
         precomputed: PrecomputedHits | None = None,
         match_threads: MatchThreads | None = None,
     ) -> None:
-        """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`.
-
-        `at_hand` has what need not be read from the log; None = all is.
-        """
+        """Begin before the first operation; `restore` comes next. The arguments are those of `FoldLoop`."""
         self._store = store
         self._at_hand = at_hand
         self.turning = threading.Lock()

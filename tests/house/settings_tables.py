@@ -15,7 +15,7 @@ from tests.house import tree
 PAGE = tree.ROOT / "docs" / "settings.md"
 LIMITS = tuple(
     tree.ROOT / "engine" / f"{name}.py"
-    for name in ("limits", "limits_of_queries", "limits_of_waiting")
+    for name in ("limits", "limits_of_cores", "limits_of_queries", "limits_of_waiting")
 )
 UNITS = frozenset({"KIB", "MIB", "GIB", "SECOND_US", "DAY_US"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
