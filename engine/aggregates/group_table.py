@@ -122,17 +122,17 @@ class GroupTable:
 
         Segments that follow each other mostly share a dictionary: its texts are looked up once.
         """
-        distinct = {_whose(key): key for key in named}
+        distinct, places = _distinct_keys(named)
         if not self.count and len(distinct) == 1:  # with its dictionary, which others know
             count = len(named[0])
-            table, numbers = GroupTable(named[:1], count), {_whose(named[0]): np.arange(count)}
+            table, numbers = GroupTable(named[:1], count), [np.arange(count)]
         else:
-            texts: dict[int, list[Any]] = {one: key.to_list() for one, key in distinct.items()}
-            table = self._with_texts(dict.fromkeys(chain.from_iterable(texts.values())))
-            numbers = {one: table.numbers_of(some) for one, some in texts.items()}
+            texts: list[list[Any]] = [key.to_list() for key in distinct]
+            table = self._with_texts(dict.fromkeys(chain.from_iterable(texts)))
+            numbers = [table.numbers_of(some) for some in texts]
         return table, [
-            replace(one, keys=(Column(ColumnType.INT64, numbers[_whose(key)][one.keys[0].values]),))
-            for one, key in zip(partials, named, strict=True)
+            replace(one, keys=(Column(ColumnType.INT64, numbers[place][one.keys[0].values]),))
+            for one, place in zip(partials, places, strict=True)
         ]
 
     def merged(self, parts: Sequence[Partial]) -> Partial:
@@ -301,7 +301,20 @@ class GroupTable:
         return self._order
 
 
-def _whose(key: Column) -> int:
-    """Return what is the same for keys that have all texts of one dictionary, in its order."""
-    assert key.dictionary is not None, "the key is one of texts"
-    return id(key.dictionary if len(key.dictionary) == len(key) else key)
+def _distinct_keys(named: Sequence[Column]) -> tuple[list[Column], list[int]]:
+    """Return keys without those that have the texts of the one before, and the place of each key among these."""
+    distinct: list[Column] = []
+    places = []
+    for key in named:
+        if not distinct or not _have_same_texts(distinct[-1], key):
+            distinct.append(key)
+        places.append(len(distinct) - 1)
+    return distinct, places
+
+
+def _have_same_texts(key: Column, other: Column) -> bool:
+    """Return whether it is plain that two keys have the same texts, in the same order."""
+    if key is other:
+        return True
+    texts = key.dictionary
+    return texts is not None and texts is other.dictionary and len(key) == len(other) == len(texts)
