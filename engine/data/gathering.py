@@ -119,6 +119,8 @@ class Gathering:
             segment = self.segments[number]
             offsets = rows[places] - number * SEGMENT_ROWS
             parts.append((places, {name: segment.column(name, offsets) for name in names}))
+        if len(parts) == 1:
+            return parts[0][1]  # all of the values, in order
         return {
             name: joined(
                 self._kinds[name], len(rows), [(places, columns[name]) for places, columns in parts]

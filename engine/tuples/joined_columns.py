@@ -20,8 +20,6 @@ def joined(kind: ColumnType, count: int, parts: Sequence[tuple[Places, Column]])
 
     Cost: O(count) and, but for one dictionary that all parts share, one look-up per distinct text used in each part.
     """
-    if len(parts) == 1:
-        return parts[0][1]  # one part is all of the values, in order
     values = np.zeros(count, dtype=DTYPES[kind])
     valid: NDArray[np.bool_] | None = None
     shared = parts[0][1].dictionary if parts else None
@@ -59,6 +57,8 @@ def _translated(
 
 def stacked(columns: Sequence[Column]) -> Column:
     """Return the values of some columns, one at least, one below the other. Cost: that of `joined`."""
+    if len(columns) == 1:
+        return columns[0]
     parts, row = [], 0
     for column in columns:
         parts.append((slice(row, row + len(column)), column))
