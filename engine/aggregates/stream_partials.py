@@ -33,6 +33,9 @@ class Unions:
 
     A window that moves shows the same whole chunks until an end of it comes to the next one. Shared by threads: each of
     them would find what is remembered.
+
+    Each belongs to one table of groups. Two threads that grow one table get two, which number their new groups
+    differently: a union of the one, read by the other, would be one of wrong groups.
     """
 
     __slots__ = ("_known",)
@@ -40,6 +43,12 @@ class Unions:
     def __init__(self) -> None:
         """Remember nothing yet."""
         self._known: tuple[tuple[Chunks, Partial], ...] = ()
+
+    def copied(self) -> "Unions":
+        """Return others that begin with the same: for a table that has grown, in which the old numbers stay."""
+        copy = Unions()
+        copy._known = self._known
+        return copy
 
     def get(self, span: Chunks) -> Partial | None:
         """Return the partial of the chunks of a span; None = it is not remembered."""
@@ -67,7 +76,7 @@ class StreamPartials:
         levels: of the segments all of whose chunks are known; of sixteen segments, and so on, as long as some of them
             are whole, have far fewer groups than what they are made of, and fit the cache.
         divided: whether chunks may have partials. Else they have too many groups: only whole segments are known.
-        unions: of spans of chunks; groups have their numbers of the table there too.
+        unions: of spans of chunks, shared by values with this table alone: groups have their numbers of it there too.
     """
 
     table: GroupTable
@@ -269,7 +278,8 @@ def _grown(known: StreamPartials, made: Mapping[int | Chunks, MadeUnits]) -> Str
     every = [*before, known.rows, *behind]
     rows = every[0].followed(*every[1:])
     levels = _with_segments(known.levels, segments)
-    return replace(known, table=table, rows=rows, chunks=chunks, levels=levels)
+    unions = known.unions if table is known.table else known.unions.copied()
+    return replace(known, table=table, rows=rows, chunks=chunks, levels=levels, unions=unions)
 
 
 def _with_segments(
