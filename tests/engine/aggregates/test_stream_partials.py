@@ -40,6 +40,7 @@ class Making:
         rows = RowsToAggregate(lambda _: key, len(numbers), numbers, numbers)
         groups = GROUPING.groups(rows)
         run = run_of(GROUPING, rows, edges, number, groups_max=999, groups=placed(groups))
+        assert run is not None
         return MadeUnits(groups, run, all_rows(first, past, ROWS))
 
 
