@@ -68,7 +68,7 @@ class StoredColumn:
         self._least, self._most = unknown_spans(kind)
         self._scan: Scannable | None = None
         self._texts: list[str] = []
-        """In order of arrival, until sealed."""
+        """In order of arrival, until sealed: the list that is written, which readers get by `_coded` alone."""
         self._coded = _Coded(self._texts, self.values)
         self._ranked: tuple[list[str], NDArray[Any]] = ([], np.zeros(1, dtype=np.uint16))
         """Texts in order and the place of each code among them, as far as they were asked for."""
@@ -123,7 +123,8 @@ class StoredColumn:
         nulls = None if self.valid is None else null_words(self.valid, past)
         if self.kind is not ColumnType.STRING:
             return Scannable.raw(self.kind, self.values, (self._least, self._most), nulls)
-        ordered, places = self._in_order(self._texts)
+        # Of the texts that go with these codes: the column may have been sealed since.
+        ordered, places = self._in_order(coded.texts)
         # Under NULL, and only there, a code may be that of a text which is not among these yet.
         codes = places.take(coded.codes, mode="clip")
         return Scannable.places(codes, unknown_spans(self.kind), nulls, ordered)
@@ -158,7 +159,7 @@ class StoredColumn:
             raw = Scannable.raw(self.kind, self.values, (self._least, self._most), nulls)
             self._scan = raw.compact()
             return
-        in_order, places = self._in_order(self._texts)
+        in_order, places = self._in_order(self._coded.texts)
         ordered = AscendingTexts(in_order)
         if ordered == before:
             ordered = before
@@ -193,14 +194,17 @@ class StoredColumn:
         if self._scan is not None:
             self._scan.check(self.values[start:past], self.valid, start)
 
-    def _in_order(self, texts: list[str]) -> tuple[list[str], NDArray[Any]]:
+    def _in_order(self, texts: Sequence[str]) -> tuple[list[str], NDArray[Any]]:
+        """Return texts, in order of arrival, in order, and the place of each code among them."""
         known = self._ranked
         count = len(texts)  # more may be appended meanwhile, for rows that are not asked about
         if len(known[0]) < count:
             by_text = sorted(range(count), key=texts.__getitem__)
             places = np.zeros(count, dtype=np.uint16)
             places[by_text] = np.arange(count)
-            known = self._ranked = ([texts[i] for i in by_text], places)
+            known = [texts[i] for i in by_text], places
+            if texts is self._texts:  # else it is sealed, and nobody will ask again
+                self._ranked = known
         return known
 
     def _codes_of(self, wanted: Sequence[str]) -> NDArray[np.int32]:
