@@ -5,7 +5,7 @@ no lock: a thread that has a row number may read that row. What a column is whil
 is in `stored_column.py`; its dictionary goes when the segment goes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,8 @@ class Segment:
         self, schema: StreamSchema, *, start: int, before: "Segment | None" = None
     ) -> None:
         """Begin empty; the first row will be written at offset `start`. `before` is the segment before, if held."""
-        self._before = before
-        """Until this one is full."""
+        self._before: Mapping[str, AscendingTexts] = {} if before is None else before.texts
+        """Texts of the segment before by column, until this one is full: not the segment, which may go before that."""
         self._columns = {column.name: StoredColumn(column.type) for column in schema.columns}
         self._dated = schema.time is not None
         self._has_texts = any(column.type is ColumnType.STRING for column in schema.columns)
@@ -134,10 +134,10 @@ class Segment:
 
     def _seal(self) -> None:
         """Make what scans and groups read of a full segment, and forget what only writing needs."""
-        before, self._before = self._before, None
+        before, self._before = self._before, {}
         self._cells = []
         for name, stored in self._columns.items():
-            stored.seal(self.start, None if before is None else before.texts(name))
+            stored.seal(self.start, before.get(name))
         self.in_order = ascends(self.times[self.start :])
 
     def _append_lone(self, lone: LoneTuple) -> None:
@@ -179,10 +179,11 @@ class Segment:
         """Return the named column at the offsets `where`."""
         return self._columns[name].read(where)
 
-    def texts(self, name: str) -> AscendingTexts | None:
-        """Return the texts of a sealed column of texts; None for other columns."""
-        stored = self._columns.get(name)
-        return None if stored is None else stored.texts
+    @property
+    def texts(self) -> Mapping[str, AscendingTexts]:
+        """Return the texts of each sealed column of texts."""
+        texts = {name: stored.texts for name, stored in self._columns.items()}
+        return {name: some for name, some in texts.items() if some is not None}
 
     @property
     def with_nulls(self) -> list[str]:
