@@ -313,8 +313,15 @@ def _distinct_keys(named: Sequence[Column]) -> tuple[list[Column], list[int]]:
 
 
 def _have_same_texts(key: Column, other: Column) -> bool:
-    """Return whether it is plain that two keys have the same texts, in the same order."""
+    """Return whether it is plain that two keys of groups have the same texts, in the same order.
+
+    Its codes are 0, 1, 2 and so on, as `grouped` makes them: a key that is as long as its dictionary has all
+    of its texts, in their order.
+    """
     if key is other:
         return True
     texts = key.dictionary
-    return texts is not None and texts is other.dictionary and len(key) == len(other) == len(texts)
+    if texts is None or texts is not other.dictionary or not len(key) == len(other) == len(texts):
+        return False
+    assert all(one.values[-1] == len(texts) - 1 for one in (key, other)), "codes ascend from 0"
+    return True
