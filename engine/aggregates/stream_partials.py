@@ -173,7 +173,7 @@ class StreamPartials:
             spans: the chunks, one span at least, ascending; of whole segments where these are not `divided`.
             lowest: the first chunk whose rows are all held.
             make: makes partials of rows.
-            every_chunk: whether all chunks get partials, and not those alone of segments that are cut.
+            every_chunk: whether all chunks of `spans` get partials, and not those alone of segments that are cut.
 
         Raises:
             TooManyGroupsError: some have too many groups, or all together are too large for the cache.
@@ -188,8 +188,10 @@ class StreamPartials:
             known = nothing_known(known.table.without_groups(), first, divided=self.divided)
         reach = min(known.first, first), max(known.past, past)
         cut = _cut((*spans, reach))
+        kept = cut
         if every_chunk and self.divided:
-            cut = set(range(reach[0] // LEVEL_FANOUT, -(-reach[1] // LEVEL_FANOUT)))
+            cut |= set(_segments(first, past))
+            kept = cut | known.chunks.keys()
         lacking = list(_lacking(known, reach, cut))
         if not lacking:
             return known
@@ -199,7 +201,16 @@ class StreamPartials:
                 made[unit] = make.segment(unit * LEVEL_FANOUT, (unit + 1) * LEVEL_FANOUT)
             else:
                 made[unit] = make.chunks(*unit)
-        return _fitting(_grown(known, {unit: made[unit] for unit in lacking}), cut)
+        return _fitting(_grown(known, {unit: made[unit] for unit in lacking}), kept)
+
+    def first_undivided(self, first: int, past: int) -> int | None:
+        """Return the first chunk of the first segment whose chunks have no partials; None = there is none.
+
+        Of the segments that the chunks `[first, past)` lie in, which are known.
+        """
+        numbers = (number for number in _segments(first, past) if number not in self.chunks)
+        number = next(numbers, None)
+        return None if number is None else number * LEVEL_FANOUT
 
     def has_segment(self, number: int) -> bool:
         """Return whether a whole segment has a partial."""
@@ -322,6 +333,11 @@ def _settled(partials: StreamPartials) -> StreamPartials:
         levels = tuple(runs[len(chunks) :])
     base = replace(partials, levels=levels[:1])
     return replace(base, levels=_levels(levels, PARTIALS_CACHE_BYTES_MAX - base.nbytes))
+
+
+def _segments(first: int, past: int) -> range:
+    """Return the segments that the chunks `[first, past)` lie in."""
+    return range(first // LEVEL_FANOUT, -(-past // LEVEL_FANOUT))
 
 
 def _cut(spans: Sequence[Chunks]) -> set[int]:

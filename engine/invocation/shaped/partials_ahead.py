@@ -123,7 +123,10 @@ def _finding(
 
 
 def _step(needed: range, known: StreamPartials | TooManyGroups | None) -> range:
-    """Return which chunks to make now, of those that are needed; none where all are known."""
+    """Return which chunks to make now, of those that are needed; none where all are known.
+
+    Last come those of segments that are known as a whole: an invocation that came before made no more than that.
+    """
     if isinstance(known, TooManyGroups):
         return range(0)
     if known is not None:
@@ -133,4 +136,10 @@ def _step(needed: range, known: StreamPartials | TooManyGroups | None) -> range:
         return needed[:CHUNKS_OF_STEP]
     if known.first > needed.start:
         return range(max(needed.start, known.first - CHUNKS_OF_STEP), known.first)
-    return range(known.past, needed.stop)[:CHUNKS_OF_STEP]
+    if known.past < needed.stop or not known.divided:
+        return range(known.past, needed.stop)[:CHUNKS_OF_STEP]
+    undivided = known.first_undivided(needed.start, needed.stop)
+    if undivided is None:
+        return range(0)
+    step = range(undivided, needed.stop)[:CHUNKS_OF_STEP]
+    return range(max(needed.start, undivided), step.stop)

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from psoup.engine.aggregates import stream_partials
 from psoup.engine.aggregates.partial_cache import PartialCache, PartialStatistics
+from psoup.engine.invocation import stream_aggregates
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.shaped import partials_ahead
 from psoup.engine.invocation.shaped.partials_ahead import StepAhead, key_ahead, step_ahead
@@ -138,6 +140,32 @@ def test_steps_are_short_and_reach_back_to_what_a_longer_window_shows(monkeypatc
     for query_id in (short, long):
         world.invoke(query_id)
     assert (0, 8) == chunks(world)
+    world.cache.check()
+
+
+def test_segments_that_an_invocation_came_to_first_get_the_partials_of_their_chunks(monkeypatch):
+    """Those of a step at a time. A window that cuts them later finds them; it reads none of their rows again."""
+    monkeypatch.setattr(partials_ahead, "CHUNKS_OF_STEP", 4)
+    monkeypatch.setattr(stream_partials, "LEVEL_FANOUT", 2)
+    world = world_of()
+    whole, short = complete(world, SUMS, SUMS + " " + SECONDS.format(17))
+    send(world, 0, 7 * CHUNK_ROWS)
+    world.invoke(whole)
+    made: list[tuple[int, int]] = []
+    chunks_of = stream_aggregates._Making.chunks
+
+    def noted(making, first, past):
+        made.append((first, past))
+        return chunks_of(making, first, past)
+
+    monkeypatch.setattr(stream_aggregates._Making, "chunks", noted)
+    assert StepAhead(more=True) == step(world, [whole])
+    assert [(0, 2), (2, 4)] == made
+    assert StepAhead() == step(world, [whole])
+    assert [(0, 2), (2, 4), (4, 6)] == made
+    world.invoke(short)
+    assert StepAhead() == step(world, [whole])
+    assert 3 == len(made)
     world.cache.check()
 
 
