@@ -47,10 +47,16 @@ class SegmentBlocks:
 
     def beside(self, chunk: int, block: MatchBlock) -> "SegmentBlocks":
         """Return these blocks and one more, which takes the place of any there is of its chunk."""
+        assert all(array.flags.c_contiguous for array in _arrays(block)), "kernels read them as they lie"
+        # In this order: a reader that fills the table meanwhile leaves chunks that are filled in again, none unfilled.
+        unknown = self._unknown
+        known = self._known
         before = self.blocks.get(chunk)
         nbytes = self.nbytes + block.nbytes - (0 if before is None else before.nbytes)
         blocks = {**self.blocks, chunk: block}
-        return SegmentBlocks(blocks, nbytes, self._known, (*self._unknown, chunk))
+        return SegmentBlocks(
+            blocks, nbytes, known, unknown if chunk in unknown else (*unknown, chunk)
+        )
 
     def rows(self, clause_id: ClauseId, first_chunk: int, past_chunk: int) -> KeptRows:
         """Return the clause's hits in some chunks of the segment. Cost: O(chunks log clauses + hits)."""
@@ -78,7 +84,7 @@ class SegmentBlocks:
             known = self._known.copy()  # the value that this one was made of has it as well
             for chunk in unknown:
                 known[chunk % CHUNKS] = _entry(self.blocks[chunk])
-            self._known, self._unknown = known, ()  # in this order
+            self._known, self._unknown = known, ()  # in this order: `beside` reads them in the other one
         return self._known
 
 
@@ -129,9 +135,7 @@ def _arrays(block: MatchBlock) -> list[NDArray[Any]]:
 
 def _entry(block: MatchBlock) -> list[int]:
     """Return the entry of a block in a table."""
-    arrays = _arrays(block)
-    assert all(array.flags.c_contiguous for array in arrays), "kernels read arrays as they lie"
-    return [*map(_address, arrays), len(block)]
+    return [*map(_address, _arrays(block)), len(block)]
 
 
 def _address(array: NDArray[Any]) -> int:
