@@ -121,7 +121,8 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
     """Move both floors up to what the stream's retention keeps, and account for what goes.
 
     Batches go one by one, oldest first: those out of retention as a whole, then as many as it takes for
-    the rest to fit into the bytes kept; the newest batch stays, however large.
+    the rest to fit into the bytes kept; the newest batch stays, however large. Full segments dated out may take the
+    floor past the end of a batch, which goes then as well: what is retained has a row at or above the floor.
     """
     record, kept = stream.record, stream.record.schema.retention
     if keeps_all(record, kept):
@@ -136,14 +137,15 @@ def move_floors(stream: StreamState, arrival_us: int) -> None:
         over = kept.bytes is not None and size > kept.bytes and len(stream.retained) > 1
         dated_out = floor_us is not None and oldest.newest_us < floor_us
         if not (over or dated_out or oldest.past_row <= floor_row):
-            break
+            if floor_us is not None:
+                floor_row = behind_dated_out(stream, floor_row, floor_us)
+            if oldest.past_row > floor_row:
+                break
         stream.retired.append(stream.retained.popleft())
         size -= oldest.bytes
         known_row = oldest.past_row
         floor_row = max(floor_row, known_row)
         forgotten_us = later(forgotten_us, oldest.newest_us)  # rows below the floor count already
-    if floor_us is not None:
-        floor_row = behind_dated_out(stream, floor_row, floor_us)
     if floor_row > known_row:
         forgotten_us = later(forgotten_us, newest(stream, known_row, floor_row))
     if (size, floor_row, floor_us) != (record.bytes, record.floor_row, record.floor_us):

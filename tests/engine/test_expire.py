@@ -160,6 +160,20 @@ def test_expire_of_a_batch_across_segments_lets_its_first_part_go():
     assert (SEGMENT_ROWS, frozenset()) == (fold.record.dropped_row, gone.dropped_batches)
 
 
+def test_expire_lets_a_batch_go_whose_end_a_segment_dated_out_takes_along(monkeypatch):
+    """Its first row is retained by its date, and too far back: its last rows go with a segment, which may be dropped."""
+    monkeypatch.setattr(expire, "RETIRED_SEGMENTS_MAX", 0)
+    fold = Fold(schema_keeping(rows=SEGMENT_ROWS + 10, time_us=500))
+    fold.send(5_000, *([4_100] * (SEGMENT_ROWS + 99)))
+    assert 90 == fold.record.floor_row
+    gone = fold.send(*([4_100] * (SEGMENT_ROWS - 100)), *([5_000] * 20))
+    assert (2 * SEGMENT_ROWS, 2 * SEGMENT_ROWS) == (fold.record.floor_row, fold.record.dropped_row)
+    assert {(STREAM, Seq(2))} == gone.dropped_batches
+    assert (SEGMENT_ROWS - 80) * ROW_BYTES == fold.record.bytes
+    fold.send(5_001)
+    assert (2 * SEGMENT_ROWS, 5_000) == (fold.record.floor_row, fold.record.forgotten_us)
+
+
 def test_expire_due_looks_past_segments_that_are_out_or_stay():
     """Of three segments one is out already, one goes next, one stays: a Tick is due when the second goes."""
     fold = Fold(schema_keeping(time_us=100, clock=ClockKind.SERVER))
