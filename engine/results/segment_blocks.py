@@ -47,7 +47,9 @@ class SegmentBlocks:
 
     def beside(self, chunk: int, block: MatchBlock) -> "SegmentBlocks":
         """Return these blocks and one more, which takes the place of any there is of its chunk."""
-        assert all(array.flags.c_contiguous for array in _arrays(block)), "kernels read them as they lie"
+        assert all(array.flags.c_contiguous for array in _arrays(block)), (
+            "kernels read them as they lie"
+        )
         # In this order: a reader that fills the table meanwhile leaves chunks that are filled in again, none unfilled.
         unknown = self._unknown
         known = self._known
@@ -84,7 +86,7 @@ class SegmentBlocks:
             known = self._known.copy()  # the value that this one was made of has it as well
             for chunk in unknown:
                 known[chunk % CHUNKS] = _entry(self.blocks[chunk])
-            self._known, self._unknown = known, ()  # in this order: `beside` reads them in the other one
+            self._known, self._unknown = known, ()  # in this order: `beside` reads the other way
         return self._known
 
 

@@ -161,7 +161,7 @@ def test_expire_of_a_batch_across_segments_lets_its_first_part_go():
 
 
 def test_expire_lets_a_batch_go_whose_end_a_segment_dated_out_takes_along(monkeypatch):
-    """Its first row is retained by its date, and too far back: its last rows go with a segment, which may be dropped."""
+    """Its newest row is too far back, and its last ones go with a segment, which may be dropped at once."""
     monkeypatch.setattr(expire, "RETIRED_SEGMENTS_MAX", 0)
     fold = Fold(schema_keeping(rows=SEGMENT_ROWS + 10, time_us=500))
     fold.send(5_000, *([4_100] * (SEGMENT_ROWS + 99)))
