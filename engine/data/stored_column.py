@@ -86,7 +86,10 @@ class StoredColumn:
             self.valid[first:past] = column.valid
 
     def code(self, text: str) -> int:
-        """Return the code of a text, which gets one if it has none yet: before any row is written that has it."""
+        """Return the code of the text of a lone tuple; `_codes_of` is for the texts of a batch in columns.
+
+        A text gets one if it has none yet: before any row is written that has it.
+        """
         code = self._codes.get(text)
         if code is None:
             code = self._codes[text] = len(self._texts)
@@ -208,7 +211,7 @@ class StoredColumn:
         return known
 
     def _codes_of(self, wanted: Sequence[str]) -> NDArray[np.int32]:
-        """Return the codes of texts, which are distinct; those that have none get one.
+        """Return the codes of the texts of a batch in columns, which are distinct; those that have none get one.
 
         Cost: a look-up each, and one more of new ones that stand among others.
         """
@@ -220,6 +223,7 @@ class StoredColumn:
         fresh = wanted
         if new < len(wanted):  # some had a code: those of the others are to leave no gaps
             places = np.flatnonzero(found >= first)
+            assert len(places) == new, "a dictionary has no text twice"
             fresh = [wanted[i] for i in places.tolist()]
             found[places] = np.arange(first, first + new)
             known.update(zip(fresh, range(first, first + new), strict=True))

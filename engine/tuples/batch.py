@@ -44,7 +44,8 @@ class Column:
         type: what the values mean.
         values: (n,) of `DTYPES[type]`; for strings codes into `dictionary`.
         valid: (n,) bool, False = NULL; None = no NULL.
-        dictionary: for strings only: code -> text. May hold texts no row uses, each text once.
+        dictionary: for strings only: code -> text. May hold texts no row uses, but none twice: texts are equal where
+            codes are, and segments give each place of it a code of their own.
     """
 
     type: ColumnType

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from psoup.engine.data.data_stem import DataSteM
+from psoup.engine.data.stored_column import StoredColumn
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.kernels import bits
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.arrow import arrow_schema, encode_batch
-from psoup.engine.tuples.batch import LoneTuple, Seq, TupleId
+from psoup.engine.tuples.batch import Column, LoneTuple, Seq, TupleId
 from psoup.engine.tuples.batch_reader import BatchReader
 from psoup.engine.tuples.schema import (
     ClockKind,
@@ -116,6 +117,16 @@ def test_data_stem_of_lone_tuples_twin_holds_what_one_batch_leaves(schema):
         found, wanted = lone.column(name, some), whole.column(name, some)
         assert found.values.tobytes() == wanted.values.tobytes()
         assert found.dictionary == wanted.dictionary
+
+
+def test_segment_refuses_a_dictionary_that_has_a_text_twice():
+    """The same text would get two codes: no row is written, and no text."""
+    stored = StoredColumn(ColumnType.STRING)
+    stored.write(0, 2, Column(ColumnType.STRING, np.array([0, 1]), None, ("a", "b")))
+    with pytest.raises(AssertionError, match="no text twice"):
+        stored.write(2, 5, Column(ColumnType.STRING, np.arange(3), None, ("c", "a", "c")))
+    stored.check(0, 2)
+    assert ["a", "b"] == stored.read(slice(0, 2)).to_list() == list(stored._texts)
 
 
 def test_full_segments_share_the_texts_that_both_have():
