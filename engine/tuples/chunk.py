@@ -18,6 +18,7 @@ from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 
 NO_ROWS: Final = full(0, CHUNK_WORDS)
+_EVERY: Final = np.arange(CHUNK_ROWS)
 
 
 class ChunkColumn:
@@ -80,6 +81,9 @@ class Chunk:
 
     def values(self, name: str, rows: NDArray[np.int64]) -> Column:
         """Return the column's values at these rows of the chunk, each once and ascending."""
+        assert (rows[1:] > rows[:-1]).all(), (
+            "so many rows as a chunk has are all of them, in their order"
+        )
         column = self._values(name)
         return column if len(rows) == CHUNK_ROWS else column.take(rows)
 

@@ -96,6 +96,9 @@ def test_chunk_reads_each_column_once_and_only_when_asked():
     assert ["a"] == asked
     assert [7, 4_095] == chunk.values("b", np.array([7, 4_095])).to_list()
     assert column is chunk.values("b", np.arange(CHUNK_ROWS))
+    for rows in (np.arange(CHUNK_ROWS)[::-1], np.zeros(CHUNK_ROWS, dtype=np.int64)):
+        with pytest.raises(AssertionError, match="in their order"):
+            chunk.values("b", rows)
     assert ["a", "b"] == asked
     with pytest.raises(AssertionError):
         Chunk(5, columns)
