@@ -46,6 +46,15 @@ TIES = [
     "{p}.i = {q}.i AND {p}.f > {q}.f AND {p}.ts < {q}.ts",
     "{p}.i <> {q}.i",
 ]
+EQUALITIES = [
+    "{p}.i = {q}.i",
+    "{p}.f = {q}.f",
+    "{p}.i = {q}.f",
+    "{p}.t = {q}.t",
+    "{p}.ts = {q}.ts",
+    "{p}.i = {q}.i AND {p}.t = {q}.t",
+]
+"""Ties that close circles, where others do."""
 MORE = [
     "{p}.i > 0",
     "{p}.t LIKE 'a%'",
@@ -58,16 +67,16 @@ MORE = [
 STREAMS = ("r", "s", "u")
 
 
-def clause_drawn(rng, tables, sources, *, more=()):
+def clause_drawn(rng, tables, sources, *, ties=TIES, more=()):
     """Draw a clause over so many sources, tied as a tree or in circles, some streams more than once."""
     aliases = [f"x{i}" for i in range(sources)]
     parts = [
-        rng.choice(TIES).format(p=aliases[rng.randrange(i)], q=aliases[i])
+        rng.choice(ties).format(p=aliases[rng.randrange(i)], q=aliases[i])
         for i in range(1, sources)
     ]
     for _ in range(rng.randrange(3)):
         p, q = rng.sample(aliases, 2)
-        parts.append(rng.choice([*TIES, *MORE]).format(p=p, q=q))
+        parts.append(rng.choice([*ties, *MORE]).format(p=p, q=q))
     parts += [one.format(p=alias) for one in more for alias in aliases]
     named = ", ".join(f"{rng.choice(STREAMS)} AS {alias}" for alias in aliases)
     return tables.clause(f"SELECT x0.i FROM {named} WHERE {' AND '.join(parts)}")
@@ -112,6 +121,18 @@ def test_joining_of_any_clause_oracle_finds_all_composites(seed, slice_pairs, co
             patch.setattr(join_keys, "digests_of", lambda texts: np.full(len(texts), 7))
         for spans in (tables.spans(clause), spans_drawn(rng, tables, clause)):
             assert tables.expected(clause, spans) == composites(tables, clause, spans), clause.text
+
+
+@pytest.mark.parametrize("seed", [11, 13, 19, 30])
+def test_joining_in_circles_of_equalities_oracle_finds_all_composites(seed):
+    """Draws, NULL among the values, in which what closes a circle takes partners away that nothing else would."""
+    rng, tables = Random(seed), Tables(*STREAMS)
+    for name in STREAMS:
+        tables.send(name, rows_drawn(rng, rng.choice([5, 9]), keys=3))
+    clause = clause_drawn(rng, tables, 3, ties=EQUALITIES)
+    expected = tables.expected(clause)
+    assert expected
+    assert expected == composites(tables, clause, tables.spans(clause)), clause.text
 
 
 @pytest.mark.parametrize(
