@@ -316,8 +316,6 @@ JOIN_ANSWER_ROWS_MAX: Final = 10_000_000
 """Rows of the answer of a join that is not kept: they are put in order before the first page is cut."""
 JOIN_INDEX_BYTES_MAX: Final = GIB
 """Of the key indexes of one stream; past it they are made again as they are asked for."""
-JOIN_BANDS_KEPT_MAX: Final = 1_024
-"""Bands of joins of which it is kept whether their bounds say all: for a count it would take longer than counting."""
 
 # Processes.
 LEASE_S: Final = 10.0

@@ -6,7 +6,6 @@ made for the rows of two sides together, and are equal exactly where the values 
 Rows with NULL in a key match nothing: callers leave them out.
 """
 
-import functools
 from collections.abc import Sequence
 from itertools import count
 from typing import Final
@@ -17,19 +16,11 @@ from numpy.typing import NDArray
 from psoup.engine.kernels.join import digests
 from psoup.engine.kernels.order import Integers, sortable
 from psoup.engine.kernels.span import least_most
-from psoup.engine.limits import JOIN_BANDS_KEPT_MAX, TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
-from psoup.engine.query.factor import BandFactor
+from psoup.engine.limits import TIMESTAMP_US_MAX, TIMESTAMP_US_MIN
+from psoup.engine.query.factor import SAFE_MAX, BandFactor
 from psoup.engine.query.functions.distinct import used_texts
 from psoup.engine.query.join_shape import Tie, is_double, source_of
-from psoup.engine.query.values.expression import (
-    Call,
-    ColumnRef,
-    Compare,
-    CompareOp,
-    Constant,
-    Expression,
-    children,
-)
+from psoup.engine.query.values.expression import ColumnRef, Expression
 from psoup.engine.query.values.value_set import INT64_MAX, INT64_MIN
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
@@ -40,8 +31,6 @@ _SHIFT: Final = np.uint64(32)
 _SLACK: Final = 2.0**-48
 """Of the numbers that make an end of a band: many times what rounding adds or takes."""
 _CODES_MAX: Final = 2**62
-_SAFE_MAX: Final = 2**62 - 1
-"""Two numbers of up to this size have a sum and a difference."""
 WHOLE: Final = frozenset({ColumnType.INT64, ColumnType.TIMESTAMP, ColumnType.BOOL})
 """Types whose values are their own keys."""
 
@@ -177,47 +166,14 @@ def is_settled(band: BandFactor, left: Integers, right: Integers) -> bool:
         return True
     if not is_whole(band) or not len(left) or not len(right):
         return False
-    by = _constants_said(band)
+    by = band.constants_said
     if by is None:
         return False
     (least, most), (low, high) = least_most(left), least_most(right)
     least, most = int(min(least, low)) - by, int(max(most, high)) + by
     if ColumnType.TIMESTAMP in (band.left.type, band.right.type):
         return least >= TIMESTAMP_US_MIN and most <= TIMESTAMP_US_MAX
-    return least >= -_SAFE_MAX and most <= _SAFE_MAX
-
-
-@functools.lru_cache(maxsize=JOIN_BANDS_KEPT_MAX)
-def _constants_said(band: BandFactor) -> int | None:
-    """Return the sum of the sizes of all constants in a band's conditions; None where its bounds do not say all."""
-    if not all(_is_said(band, condition) for condition in band.conditions):
-        return None
-    return sum(_constants(condition) for condition in band.conditions)
-
-
-def _is_said(band: BandFactor, condition: Expression) -> bool:
-    """Return whether the bounds of a band that is not exact say all of one of its conditions.
-
-    They do not of a size that equals something, or of the size of a size: the ends are those of the difference. Nor
-    of `<` between the bare sides, whose end counts as inclusive in the band.
-    """
-    if not isinstance(condition, Compare) or _sizes(condition) > (condition.op is not CompareOp.EQ):
-        return False
-    bare = {condition.left, condition.right} == {band.left, band.right}
-    return not (bare and condition.op in (CompareOp.LT, CompareOp.GT))
-
-
-def _sizes(expression: Expression) -> int:
-    """Return how many ABS there are in an expression."""
-    is_size = isinstance(expression, Call) and expression.function == "ABS"
-    return is_size + sum(map(_sizes, children(expression)))
-
-
-def _constants(expression: Expression) -> int:
-    """Return the sum of the sizes of all constants in an expression over whole numbers."""
-    if isinstance(expression, Constant):
-        return abs(int(expression.value)) if isinstance(expression.value, int) else _SAFE_MAX + 1
-    return sum(map(_constants, children(expression)))
+    return least >= -SAFE_MAX and most <= SAFE_MAX
 
 
 def _open(ends: Integers, last: int, outwards: int, *, least: Integers, most: Integers) -> None:

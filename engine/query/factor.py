@@ -7,10 +7,24 @@ never has to combine two factors of one query (combining them with OR is CACQ's 
 `ResidualFactor`: everything that cannot be indexed, evaluated column-wise over surviving tuples, or composites.
 """
 
+import functools
 from dataclasses import dataclass
+from typing import Final
 
-from psoup.engine.query.values.expression import ColumnRef, Expression, column_refs
+from psoup.engine.query.values.expression import (
+    Call,
+    ColumnRef,
+    Compare,
+    CompareOp,
+    Constant,
+    Expression,
+    children,
+    column_refs,
+)
 from psoup.engine.query.values.value_set import ValueSet
+
+SAFE_MAX: Final = 2**62 - 1
+"""Two numbers of up to this size have a sum and a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +53,7 @@ class EquiFactor:
     right: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BandFactor:
     """What conjuncts say of the difference `left` - `right`, each over one source, `left` over the earlier.
 
@@ -68,6 +82,16 @@ class BandFactor:
         """Return whether a value of one side asks for a span of the other with two ends."""
         return self.low is not None and self.high is not None
 
+    @functools.cached_property
+    def constants_said(self) -> int | None:
+        """Return the sum of the sizes of all constants in the conditions; None where the bounds do not say all.
+
+        Worked out once: for a count it would take longer than counting.
+        """
+        if not all(_is_said(self, condition) for condition in self.conditions):
+            return None
+        return sum(_constants(condition) for condition in self.conditions)
+
 
 JoinFactor = EquiFactor | BandFactor
 BooleanFactor = AttributeFactor | ResidualFactor | EquiFactor | BandFactor
@@ -82,3 +106,28 @@ def columns_read(factor: BooleanFactor) -> frozenset[ColumnRef]:
             return column_refs(expression)
         case EquiFactor(left=left, right=right) | BandFactor(left=left, right=right):
             return column_refs(left) | column_refs(right)
+
+
+def _is_said(band: BandFactor, condition: Expression) -> bool:
+    """Return whether the bounds of a band that is not exact say all of one of its conditions.
+
+    They do not of a size that equals something, or of the size of a size: the ends are those of the difference. Nor
+    of `<` between the bare sides, whose end counts as inclusive in the band.
+    """
+    if not isinstance(condition, Compare) or _sizes(condition) > (condition.op is not CompareOp.EQ):
+        return False
+    bare = {condition.left, condition.right} == {band.left, band.right}
+    return not (bare and condition.op in (CompareOp.LT, CompareOp.GT))
+
+
+def _sizes(expression: Expression) -> int:
+    """Return how many ABS there are in an expression."""
+    is_size = isinstance(expression, Call) and expression.function == "ABS"
+    return is_size + sum(map(_sizes, children(expression)))
+
+
+def _constants(expression: Expression) -> int:
+    """Return the sum of the sizes of all constants in an expression over whole numbers."""
+    if isinstance(expression, Constant):
+        return abs(int(expression.value)) if isinstance(expression.value, int) else SAFE_MAX + 1
+    return sum(map(_constants, children(expression)))
