@@ -26,13 +26,14 @@ class MatchThreads(Protocol):
 
     @property
     def count(self) -> int:
-        """Return how many there are: at least one."""
+        """Return how many there may be: at least one."""
         ...
 
     def begin(self, work: Callable[[int], None], calls: int) -> Callable[[], None]:
         """Call `work` for the numbers from 0 to `calls` - 1, each in a thread of its own; return the wait for them.
 
-        The wait withdraws the calls that have not begun, and returns when the others have ended. Raises nothing.
+        Where fewer threads can be had fewer calls are made, or none. The wait withdraws the calls that have not begun,
+        and returns when the others have ended: afterwards none is made. Raises nothing.
         """
         ...
 

@@ -17,12 +17,12 @@ from tests.world import World
 
 def running() -> list[str]:
     """Return the names of such threads that run."""
-    return [one.name for one in threading.enumerate() if one.name.startswith("psoup-match")]
+    return [one.name for one in threading.enumerate() if one.name.startswith("psoup-settle")]
 
 
 def test_threads_begin_with_their_first_work_and_end_with_the_context():
     """Three that match are the fold's and two others; none runs before there is work, nor afterwards."""
-    met = threading.Barrier(2, timeout=WAIT_S)
+    met = threading.Barrier(3, timeout=WAIT_S)
     called: list[int] = []
 
     def work(number: int) -> None:
@@ -32,7 +32,9 @@ def test_threads_begin_with_their_first_work_and_end_with_the_context():
     with match_threads(3) as threads:
         assert threads is not None
         assert ([], 2) == (running(), threads.count)
-        threads.begin(work, 2)()
+        wait = threads.begin(work, 2)
+        met.wait()
+        wait()
         assert ([0, 1], 2) == (sorted(called), len(running()))
     assert [] == running()
 
@@ -55,6 +57,52 @@ def test_wait_for_threads_withdraws_calls_that_have_not_begun():
         go_on.set()
         first()
     assert [0] == called
+
+
+@pytest.mark.parametrize("startable", [0, 1])
+def test_threads_that_cannot_be_started_leave_their_calls_to_others(startable, monkeypatch):
+    """Of two threads none or one starts: as many calls are made, and no other at a later batch, when both can."""
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def refusing(thread: threading.Thread) -> None:
+        if len(started) == startable:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    met = threading.Barrier(3, timeout=WAIT_S)
+    called: list[int] = []
+    begun = threading.Event()
+
+    def note(number: int) -> None:
+        called.append(number)
+        begun.set()
+
+    def meet(number: int) -> None:
+        del number
+        met.wait()
+
+    with match_threads(3) as threads:
+        assert threads is not None
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refusing)
+            wait = threads.begin(note, 2)
+            assert not startable or begun.wait(WAIT_S)
+            wait()
+        wait = threads.begin(meet, 2)
+        met.wait()
+        wait()
+    assert list(range(startable)) == called
+
+
+def test_threads_begin_nothing_after_their_end():
+    """Whoever asks too late settles all chunks itself."""
+    called: list[int] = []
+    with match_threads(3) as threads:
+        assert threads is not None
+    threads.begin(called.append, 2)()
+    assert ([], []) == (called, running())
 
 
 @pytest.mark.parametrize(
