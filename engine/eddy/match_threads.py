@@ -1,8 +1,9 @@
 """Chunks settled on several threads: each takes the next one that nobody has taken, the fold keeps order and state.
 
 While a batch is applied no clause comes or goes, so the hits of its chunks hang on the chunks and on tables that nobody
-writes. Which thread settles a chunk, and when, changes nothing. A thread that gets no core takes no chunk: the thread
-that folds settles chunks as well, and waits for none that it could settle itself.
+writes. Which thread settles a chunk, and when, changes nothing: chunks begin from the same counts of operators, on one
+thread as well. A thread that gets no core takes no chunk: the thread that folds settles chunks as well, and waits for
+none that it could settle itself.
 """
 
 from collections import deque
@@ -87,6 +88,18 @@ class ChunkSettler:
             clauses: of the chunks' stream.
             operators: what of them cannot be indexed; they count.
         """
+        first = 1 if unmeasured(operators) else 0
+        for some in (numbers[:first], numbers[first:]):
+            yield from self._settled(some, chunk_of, clauses, operators)
+
+    def _settled(
+        self,
+        numbers: Sequence[int],
+        chunk_of: Callable[[int], Chunk],
+        clauses: StreamClauses,
+        operators: Sequence[Operator],
+    ) -> Iterator[MatchBlock]:
+        """Yield the hits of these chunks, each of which begins from the counts that stand now."""
         index = clauses.index
         if self._threads is not None and len(numbers) > 1 and isinstance(index, GroupedFilters):
             tables = index.derived()
@@ -95,16 +108,20 @@ class ChunkSettler:
                 yield from self._together(numbers, chunk_of, clauses, tables, operators)
                 return
         self._harvest.clear()
+        begin = [operator.beside() for operator in operators]
         for number in numbers:
-            yield settle(
+            own = [operator.beside() for operator in begin]
+            block = settle(
                 chunk_of(number),
                 index,
                 clauses.clause_ids,
                 clauses.wanted,
-                operators=operators,
+                operators=own,
                 policy=self._policy,
                 harvest=self._harvest,
             )
+            add(operators, own)
+            yield block
 
     def _together(
         self,
@@ -157,11 +174,10 @@ class ChunkSettler:
             waiting.clear()
             wait()
         self._bound()
+        for own in counted[: min(failures, default=len(numbers))]:
+            add(operators, own)
         if failures:
             raise failures[min(failures)]
-        for own in counted:
-            for operator, beside in zip(operators, own, strict=True):
-                operator.add(beside)
         return blocks
 
     def _bound(self) -> None:
@@ -169,6 +185,21 @@ class ChunkSettler:
         for thread, scratch in enumerate(self._scratches):
             if scratch.nbytes > limits.MATCH_SCRATCH_BYTES_MAX:
                 self._scratches[thread] = Scratch()
+
+
+def unmeasured(operators: Sequence[Operator]) -> bool:
+    """Return whether the order of these operators matters, and one of them has seen no row yet.
+
+    Then the first chunk of a batch is settled before the others, which begin from its counts: in the order in which
+    operators were made, one that lets nearly all through would be evaluated for all rows of the batch.
+    """
+    return len(operators) > 1 and not all(operator.counts().seen for operator in operators)
+
+
+def add(operators: Sequence[Operator], own: Sequence[Operator]) -> None:
+    """Add to operators what those of one chunk have counted."""
+    for operator, beside in zip(operators, own, strict=True):
+        operator.add(beside)
 
 
 def weight(tables: IndexTables) -> int:

@@ -32,7 +32,7 @@ class Operator:
         return OperatorCounts(self._before.seen + self._seen, self._before.left + self._left)
 
     def beside(self) -> "Operator":
-        """Return an operator that goes on from these counts, for a chunk on another thread."""
+        """Return an operator that goes on from these counts, for one chunk."""
         return Operator(self.step, self.counts())
 
     def add(self, beside: "Operator") -> None:

@@ -9,6 +9,7 @@ from psoup.app.fold.match_threads import match_threads
 from psoup.engine import limits
 from psoup.engine.clauses import grouped_filter
 from psoup.engine.eddy import match_threads as settling
+from psoup.engine.eddy.policy import OperatorCounts
 from psoup.engine.eddy.settling import settle
 from psoup.engine.engine import Engine, MatchThreads
 from psoup.engine.limits import CHUNK_ROWS
@@ -39,6 +40,12 @@ def folded(operations: list[Operation], threads: MatchThreads | None = None) -> 
     for operation in operations:
         engine.apply(operation)
     return engine
+
+
+def counts(engine: Engine) -> list[OperatorCounts]:
+    """Return what each operator has seen and left."""
+    by_stream = engine._eddy._operators.values()
+    return [operator.counts() for by_step in by_stream for operator in by_step.values()]
 
 
 class Late:
@@ -81,6 +88,22 @@ def test_threads_deltas_are_those_of_one_thread_bit_for_bit(monkeypatch):
         counted = engine.statistics().eddy
         assert counted.shared_out >= 10, "the case is the one it claims to be"
         assert (alone.blocks, alone.matched) == (counted.blocks, counted.matched)
+        assert counts(one) == counts(engine)
+
+
+def test_operators_of_a_first_batch_are_ordered_by_its_first_chunk_on_any_number_of_threads(
+    monkeypatch,
+):
+    """The one that lets nearly all through was made first: it sees a chunk, then only what the other has left."""
+    monkeypatch.setattr(limits, "MATCH_THREADS_PAIRS_MIN", 0)
+    operations = history("k > 3 AND k * 2 + i > -9 AND k * 3 + i < 20")
+    alone = counts(folded(operations))
+    assert alone[0].seen < alone[1].seen // 2
+    for count in (2, 3):
+        with match_threads(count) as threads:
+            engine = folded(operations, threads)
+        assert CHUNKS - 1 == engine.statistics().eddy.shared_out
+        assert alone == counts(engine)
 
 
 @pytest.mark.parametrize("withdrawn", [False, True])
