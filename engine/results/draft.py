@@ -1,6 +1,7 @@
 """A delta while it is being written: what the verbs of one operation change, gathered."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -33,18 +34,6 @@ class Draft:
     take longer than building a batch of one row.
     """
 
-    composites: dict[CompositeKey, CompositePage]
-    dropped_streams: set[StreamId]
-    dropped_clauses: set[ClauseId]
-    dropped_queries: set[QueryId]
-    dropped_batches: set[tuple[StreamId, Seq]]
-    dropped_segments: set[tuple[StreamId, int]]
-    dropped_pages: set[tuple[ClauseId, int]]
-    dropped_composites: set[CompositeKey]
-    altered: set[StreamId]
-    expired: dict[QueryId, int]
-    forgotten: set[QueryId]
-
     def __init__(self, expect: Seq, seq: Seq, arrival_us: int) -> None:
         """Begin empty."""
         self.expect = expect
@@ -56,35 +45,65 @@ class Draft:
         self.batches: dict[tuple[StreamId, Seq], BatchRecord] = {}
         self.blocks: dict[BlockKey, MatchBlock] = {}
         self.pages: dict[RunKey, ClausePages] = {}
-        self._is_short = True
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (a dict or a set, as the member is declared)
-        """Make a member that was not asked for before, empty."""
-        make = _MADE_LATER.get(name)
-        if make is None:
-            raise AttributeError(name)
-        made = make()
-        setattr(self, name, made)
-        self._is_short = False
-        return made
+    @cached_property
+    def composites(self) -> dict[CompositeKey, CompositePage]:
+        """Return the pages of joins that are written."""
+        return {}
+
+    @cached_property
+    def dropped_streams(self) -> set[StreamId]:
+        """Return the streams that go."""
+        return set()
+
+    @cached_property
+    def dropped_clauses(self) -> set[ClauseId]:
+        """Return the clauses that go."""
+        return set()
+
+    @cached_property
+    def dropped_queries(self) -> set[QueryId]:
+        """Return the queries that go."""
+        return set()
+
+    @cached_property
+    def dropped_batches(self) -> set[tuple[StreamId, Seq]]:
+        """Return the batches that go."""
+        return set()
+
+    @cached_property
+    def dropped_segments(self) -> set[tuple[StreamId, int]]:
+        """Return the segments whose blocks go."""
+        return set()
+
+    @cached_property
+    def dropped_pages(self) -> set[tuple[ClauseId, int]]:
+        """Return the segments whose pages of a clause go."""
+        return set()
+
+    @cached_property
+    def dropped_composites(self) -> set[CompositeKey]:
+        """Return the pages of joins that go."""
+        return set()
+
+    @cached_property
+    def altered(self) -> set[StreamId]:
+        """Return the streams whose declaration has changed."""
+        return set()
+
+    @cached_property
+    def expired(self) -> dict[QueryId, int]:
+        """Return the queries that nobody has used, and when they expired."""
+        return {}
+
+    @cached_property
+    def forgotten(self) -> set[QueryId]:
+        """Return the expired queries that are not remembered any more."""
+        return set()
 
     def delta(self) -> Delta:
         """Return the delta, with which the draft is finished; nothing in it is both written and dropped."""
-        if self._is_short:
-            return Delta(
-                self.expect,
-                self.seq,
-                self.arrival_us,
-                self.streams,
-                self.clauses,
-                self.queries,
-                self.batches,
-                self.blocks,
-                self.pages,
-                composites=NOTHING,
-                expired=NOTHING,
-            )
-        made = vars(self)
+        made = vars(self)  # without what nobody has asked for
         written = Delta(
             self.expect,
             self.seq,
@@ -108,26 +127,6 @@ class Draft:
             frozenset(made.get("forgotten", NOBODY)),
         )
         return written if _is_disjoint(written) else merge((written,))
-
-
-_MADE_LATER: Final[Mapping[str, type[dict[Any, Any]] | type[set[Any]]]] = {
-    **dict.fromkeys(("composites", "expired"), dict),
-    **dict.fromkeys(
-        (
-            "dropped_streams",
-            "dropped_clauses",
-            "dropped_queries",
-            "dropped_batches",
-            "dropped_segments",
-            "dropped_pages",
-            "dropped_composites",
-            "altered",
-            "forgotten",
-        ),
-        set,
-    ),
-}
-"""What each member begins as that is made when it is asked for."""
 
 
 def _is_disjoint(delta: Delta) -> bool:

@@ -229,7 +229,7 @@ def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(
 def test_differential_columns_are_accepted_or_refused_like_the_rows_they_hold(
     reading, rows, repeat, pick
 ):
-    """JSON by columns says what NDJSON and JSON say: the same batch and digest, or the same refusal without lines."""
+    """JSON by columns says what NDJSON and JSON say: the same batch and digest, or the same refusal but for its place."""
     rows = rows * repeat  # the explicit examples are used again
     names = [name for name in (*map(str, ColumnType), "x") if any(name in one for one in rows)]
     pick.shuffle(names)
@@ -251,7 +251,7 @@ def _outcome(body, media_type):
         batch = read_rows(body.encode(), media_type, SCHEMA, now_us=0)
     except EngineError as error:
         if "errors" not in error.extras:
-            return {k: v for k, v in error.extras.items() if k != "line"}
+            return {k: v for k, v in error.extras.items() if k not in ("line", "offset")}
         errors: Any = error.extras["errors"]
         return [{k: v for k, v in one.items() if k != "line"} for one in errors]
     return batch.to_pydict(), digest_rows(SCHEMA, batch)
