@@ -89,7 +89,8 @@ def _search(piece: Piece) -> Search:
     found_in = _fixed(piece[skipped:]).search
 
     def search(given: str, first: int, past: int) -> int:
-        found = found_in(given, first + skipped, past)
+        begin = first + skipped
+        found = found_in(given, begin, past) if begin <= past else None  # re takes a place past the end for the end
         return -1 if found is None else found.end()
 
     return search

@@ -1,7 +1,7 @@
 """LIKE: against the set-of-positions matcher of the twin, and where a prefix ends."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from psoup.engine.kernels import like as kernels
 from psoup.engine.query.values import like
@@ -13,8 +13,14 @@ LETTERS = st.sampled_from(["a", "a", "b", "%", "_", "!", "\n", "é", "𝄞", "."
 PIECES = st.sampled_from(["%", "%", "%", "_", "_", "a", "b", "ab", "!", "!%", "\n", "é", "𝄞", "."])
 
 
+MANY = 16
+"""Texts that are handed to the kernel at once; fewer are searched one by one."""
+
+
 def matches(pattern: LikePattern, text: str) -> bool:
-    return bool(like_matcher(pattern)([text])[0])
+    alone = bool(like_matcher(pattern)([text])[0])
+    assert [alone] * MANY == like_matcher(pattern)([text] * MANY).tolist()
+    return alone
 
 
 @given(
@@ -22,6 +28,7 @@ def matches(pattern: LikePattern, text: str) -> bool:
     pattern=st.lists(PIECES, max_size=8).map("".join),
     escaped=st.booleans(),
 )
+@example(text="", pattern="%_%", escaped=False)
 def test_oracle_like_of_any_pattern_matches_as_the_twin_does(text, pattern, escaped):
     """Anchors, runs, single characters, escapes and characters special to regular expressions."""
     escape = "!" if escaped else None
