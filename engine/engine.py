@@ -169,10 +169,7 @@ class Engine:
             return False
         newest_us = ingest.newest_of_few(self._state, operation, operation.content)
         return newest_us is not None and expire.lets_little_go(
-            self._state,
-            operation.content.stream_id,
-            newest_us=newest_us,
-            arrival_us=operation.arrival_us,
+            self._state, operation, operation.content, newest_us=newest_us
         )
 
     def published(self) -> None:

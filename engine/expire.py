@@ -13,6 +13,7 @@ import numpy as np
 
 from psoup.engine.limits import (
     FOLD_AT_ONCE_BATCHES_MAX,
+    FOLD_AT_ONCE_ROWS_MAX,
     FOLD_AT_ONCE_STREAMS_MAX,
     QUERIES_EXPIRED_MAX,
     QUERY_EXPIRED_KEPT_US,
@@ -20,10 +21,11 @@ from psoup.engine.limits import (
     RETIRED_US,
     SEGMENT_ROWS,
 )
+from psoup.engine.log.operation import Operation, Rows
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.draft import Draft
 from psoup.engine.state.state import State, StreamState
-from psoup.engine.tuples.schema import ClockKind, Retention, StreamId
+from psoup.engine.tuples.schema import VALUE_BYTES, ClockKind, Retention
 
 
 def expire(state: State, draft: Draft) -> None:
@@ -76,34 +78,57 @@ def due(state: State, now_us: int) -> bool:
     )
 
 
-def lets_little_go(state: State, stream_id: StreamId, *, newest_us: int, arrival_us: int) -> bool:
-    """Return whether a batch of few rows of a stream, dated up to `newest_us`, makes retention let next to nothing go.
+def lets_little_go(state: State, operation: Operation, content: Rows, *, newest_us: int) -> bool:
+    """Return whether a batch of few rows, dated up to `newest_us`, makes retention let next to nothing go.
 
-    Rows and bytes let go about as many as come. Time may let all of them go at once, a query that is remembered, or a
-    segment with its hits: then this is False. Cost: O(FOLD_AT_ONCE_STREAMS_MAX).
+    What goes is looked at, whatever bounds what is kept: one large batch may follow upon one row, and all rows upon
+    one time. False where that is not known, and where a query is forgotten or a segment is left or dropped. Cost:
+    O(FOLD_AT_ONCE_STREAMS_MAX * FOLD_AT_ONCE_BATCHES_MAX) at most, O(1) for most.
     """
+    arrival_us = operation.arrival_us
     if is_forgotten(state, arrival_us) or len(state.unsettled) > FOLD_AT_ONCE_STREAMS_MAX:
         return False
-    if not _lets_few_go(state.streams[stream_id], newest_us, arrival_us):
-        return False
-    others = [one for one in sorted(state.unsettled) if one != stream_id]
-    return all(_lets_few_go(state.streams[one], arrival_us, arrival_us) for one in others)
+    stream = state.streams[content.stream_id]
+    added_bytes = stream.record.schema.added * (max(VALUE_BYTES.values()) + 1)
+    size = content.rows * (stream.row_bytes + added_bytes)
+    record = stream.record.grown(
+        rows=content.rows,
+        size=size + len(content.body),  # texts are no larger than the body
+        newest_us=newest_us,
+        arrival_us=arrival_us,
+    )
+    return _lets_few_go(stream, record, arrival_us) and all(
+        _lets_few_go(one, one.record, arrival_us)
+        for one in map(state.streams.__getitem__, state.unsettled)
+        if one is not stream
+    )
 
 
-def _lets_few_go(stream: StreamState, newest_us: int, arrival_us: int) -> bool:
-    leaving, retained, record = stream.leaving, stream.retained, stream.record
-    if leaving and (
-        arrival_us - leaving[0][1] >= RETIRED_US or len(leaving) >= RETIRED_SEGMENTS_MAX
-    ):
+def _lets_few_go(stream: StreamState, record: StreamRecord, arrival_us: int) -> bool:
+    """Return whether few batches and rows go, and no segment, as `record` grows to be the stream's."""
+    leaving, kept = stream.leaving, record.schema.retention
+    if leaving and arrival_us - leaving[0][1] >= RETIRED_US:
         return False
-    kept_us = record.schema.retention.time_us
-    if kept_us is None or not retained:
-        return True
-    floor_us = (newest_us if record.schema.clock is ClockKind.HIGH_WATER else arrival_us) - kept_us
-    if retained[0].newest_us >= floor_us:
-        return True
-    last = retained[min(FOLD_AT_ONCE_BATCHES_MAX, len(retained) - 1)]
-    return last.newest_us >= floor_us and last.first_row - record.floor_row <= SEGMENT_ROWS
+    floor_us = time_floor(record, arrival_us)
+    first_row = floor_row = record.floor_row
+    if kept.rows is not None:
+        floor_row = max(floor_row, record.rows - kept.rows)
+    size = record.bytes
+    for going, oldest in enumerate(stream.retained, start=2):  # the batch that comes may go as well
+        over = kept.bytes is not None and size > kept.bytes
+        dated_out = floor_us is not None and oldest.newest_us < floor_us
+        if not (over or dated_out or oldest.past_row <= floor_row):
+            break
+        if going > FOLD_AT_ONCE_BATCHES_MAX:
+            return False
+        size -= oldest.bytes
+        floor_row = max(floor_row, oldest.past_row)
+    if floor_us is not None:
+        floor_row = behind_dated_out(stream, floor_row, floor_us)
+    return (
+        floor_row - first_row <= FOLD_AT_ONCE_ROWS_MAX
+        and floor_row // SEGMENT_ROWS == first_row // SEGMENT_ROWS
+    )
 
 
 def time_floor(record: StreamRecord, arrival_us: int) -> int | None:

@@ -14,7 +14,7 @@ from psoup.engine.errors import (
     NotFoundError,
     StreamDiffersError,
 )
-from psoup.engine.limits import CHUNK_ROWS, FOLD_AT_ONCE_BYTES_MAX
+from psoup.engine.limits import CHUNK_ROWS, FOLD_AT_ONCE_BYTES_MAX, FOLD_AT_ONCE_ROWS_MAX
 from psoup.engine.log.operation import Alter, Declare, Drop, Operation, Rows
 from psoup.engine.release import note_joined, release, suspend
 from psoup.engine.results.delta import BatchRecord, StreamRecord
@@ -117,7 +117,7 @@ def newest_of_few(state: State, operation: Operation, content: Rows) -> int | No
 
     Such a batch is built in some ten microseconds.
     """
-    if len(content.body) > FOLD_AT_ONCE_BYTES_MAX:
+    if len(content.body) > FOLD_AT_ONCE_BYTES_MAX or content.rows > FOLD_AT_ONCE_ROWS_MAX:
         return None
     stream = state.streams.get(content.stream_id)
     if stream is None or stream.record.rows % CHUNK_ROWS + content.rows >= CHUNK_ROWS:

@@ -213,7 +213,9 @@ AT_HAND_OPERATIONS_MAX: Final = 1_024
 FOLD_AT_ONCE_OPERATIONS_MAX: Final = 16
 """Operations folded where they were appended, beside requests: some 0.5 ms."""
 FOLD_AT_ONCE_BYTES_MAX: Final = 4 * KIB
-"""Of a batch that is folded so: a hundred rows at most, which push out as many."""
+"""Of a batch that is folded so."""
+FOLD_AT_ONCE_ROWS_MAX: Final = 128
+"""Rows of such a batch, and rows that it may push out of retention: one of bits takes 776 bytes with 4,000 of them."""
 FOLD_AT_ONCE_STREAMS_MAX: Final = 8
 """Streams that may let rows go meanwhile: each operation looks at all of them."""
 FOLD_AT_ONCE_BATCHES_MAX: Final = 64

@@ -3,17 +3,33 @@
 from dataclasses import replace
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from psoup.engine import expire
 from psoup.engine.engine import Engine
-from psoup.engine.limits import CHUNK_ROWS, RETIRED_SEGMENTS_MAX, RETIRED_US, SEGMENT_ROWS
-from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Tick
+from psoup.engine.limits import (
+    CHUNK_ROWS,
+    FOLD_AT_ONCE_BYTES_MAX,
+    FOLD_AT_ONCE_ROWS_MAX,
+    RETIRED_SEGMENTS_MAX,
+    RETIRED_US,
+    SEGMENT_ROWS,
+)
+from psoup.engine.log.operation import Declare, Materialize, QueryId, Register, Rows, Tick
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.results.hits import ClauseId
 from psoup.engine.state.state import StreamState
+from psoup.engine.tuples.arrow import arrow_schema, encode_batch
 from psoup.engine.tuples.batch import Seq
-from psoup.engine.tuples.schema import ClockKind, StreamId
+from psoup.engine.tuples.schema import (
+    ClockKind,
+    ColumnSchema,
+    ColumnType,
+    Retention,
+    StreamId,
+    StreamSchema,
+)
 from tests.engine.batches import Operations, schema_keeping
 
 STREAM = StreamId(1)
@@ -248,10 +264,11 @@ def test_expire_of_settled_streams_differential_changes_nothing(monkeypatch, see
 
 
 @pytest.mark.parametrize("clock", ClockKind)
-@pytest.mark.parametrize("kept", [{"rows": 5}, {"time_us": 30}, {"bytes": 6 * ROW_BYTES}, {}])
+@pytest.mark.parametrize("kept", [{"rows": 5}, {"time_us": 30}, {"bytes": 100 * ROW_BYTES}, {}])
 def test_operation_that_takes_little_lets_few_batches_go(monkeypatch, clock, kept):
     """Whatever times come: one that would let many go, or complete a chunk, is not said to take little."""
-    monkeypatch.setattr(expire, "FOLD_AT_ONCE_BATCHES_MAX", 3)
+    most = 40 if "bytes" in kept else 3  # texts count as many bytes as the body has
+    monkeypatch.setattr(expire, "FOLD_AT_ONCE_BATCHES_MAX", most)
     random, said = Random(7), {True: 0, False: 0}
     fold = Fold(schema_keeping(clock=clock, **kept))
     for _ in range(400):
@@ -266,13 +283,51 @@ def test_operation_that_takes_little_lets_few_batches_go(monkeypatch, clock, kep
         fold.apply(operation)
         gone = before + 1 - len(stream.retained)
         said[little] += 1
-        assert gone <= 3 or not little
+        assert gone <= most or not little
     assert said[True] > 100
     assert bool(said[False]) == ("time_us" in kept)
 
 
+@pytest.mark.parametrize("kept_by", ["rows", "bytes", "time_us"])
+def test_operation_that_takes_little_leaves_segments_as_they_are(monkeypatch, kept_by):
+    """One row behind large batches may push one of them out, and that many segments, each with its hits."""
+    per_row = {"rows": 1, "bytes": ROW_BYTES, "time_us": 1}[kept_by]
+    batch = SEGMENT_ROWS + 7
+    monkeypatch.setattr(expire, "RETIRED_SEGMENTS_MAX", 2)
+    fold = Fold(schema_keeping(**{kept_by: 2 * batch * per_row}))
+    said, left = {True: 0, False: 0}, {True: 0, False: 0}
+
+    def send(rows):
+        first = fold.record.rows
+        operation = fold.op.rows(dated(*range(first, first + rows)))
+        little, before = fold.engine.takes_little(operation), fold.record
+        delta = fold.apply(operation)
+        assert not little or not delta.dropped_segments
+        floors = fold.record.floor_row, before.floor_row
+        assert not little or floors[0] - floors[1] <= FOLD_AT_ONCE_ROWS_MAX
+        said[little] += 1
+        left[little] += floors[0] // SEGMENT_ROWS - floors[1] // SEGMENT_ROWS
+
+    for _ in range(4):
+        send(batch)
+        send(batch)
+        for _ in range(16):
+            send(1)
+    assert fold.record.dropped_row
+    assert said[True] > 30
+    assert left[True] == 0 < left[False]
+
+
 def test_operation_that_takes_much_is_known():
-    """A chunk that becomes whole, more than a few bytes, anything but rows, a stream that is not there."""
+    """A chunk that becomes whole, more than a few bytes or rows, anything but rows, a stream that is not there."""
+    (bit,) = (ColumnSchema("b", ColumnType.BOOL, nullable=False),)
+    bits, op = StreamSchema("s", (bit,), None, ClockKind.SERVER, Retention()), Operations()
+    engine = Engine()
+    engine.apply(op(Declare(bits)))
+    for rows, little in ((FOLD_AT_ONCE_ROWS_MAX, True), (FOLD_AT_ONCE_ROWS_MAX + 1, False)):
+        body = encode_batch(pa.record_batch([pa.array([True] * rows)], schema=arrow_schema(bits)))
+        assert len(body) < FOLD_AT_ONCE_BYTES_MAX
+        assert little == engine.takes_little(op(Rows(STREAM, "s", rows, body)))
     fold = Fold(schema_keeping())
     fold.send(*range(CHUNK_ROWS - 2))
     one, two, many = (fold.op.rows(dated(*range(count))) for count in (1, 2, 400))
