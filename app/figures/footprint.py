@@ -45,7 +45,7 @@ NOTHING: Final = Footprint()
 
 
 def footprint(engine: EngineStatistics, held: HeldBytes) -> Footprint:
-    """Return the footprint, from the statistics of the engine and of its hits. In the thread that folds."""
+    """Return the footprint, from the statistics of the engine and of its hits. While nobody folds."""
     return Footprint(
         tuples=engine.bytes_held,
         hits=held.hits,

@@ -45,7 +45,7 @@ class FoldStatistics:
 
 
 class FoldFigures:
-    """The figures of one fold. Its thread counts and notes, any thread reads; counters only grow."""
+    """The figures of one fold. Whoever folds counts and notes, any thread reads; counters only grow."""
 
     def __init__(self) -> None:
         """Begin at 0."""

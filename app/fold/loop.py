@@ -66,7 +66,7 @@ class FoldLoop(InProcess):
             store: it may be held by another engine: then this one waits.
             answers: invocations in this process are answered from its memory. Without, it keeps no results, and
                 publishes at the end of every turn; `results` is not to be asked.
-            on_applied: told what invocations see, from the loop's thread; without answers that is what is published.
+            on_applied: told what invocations see, from a thread that folds; without answers that is what is published.
             on_lost: told once, from any thread, that it folds no more and was not asked to end: FENCED or FAILED.
             bind: may remember what the front has bound.
             lease_s: so long after its last sign of life a standby may try.
@@ -218,9 +218,7 @@ class FoldLoop(InProcess):
             self._end_fenced(refusal)
             return
         self._phase = Phase.FAILED
-        if (
-            isinstance(error, EngineError) and not self._taken
-        ):  # what it says is what there is to say
+        if isinstance(error, EngineError) and not self._taken:  # it says all there is to say
             _LOG.error("not-taken-over", code=error.code, detail=error.detail)
         else:
             detail, applied = str(error), self._fold.applied
@@ -328,6 +326,8 @@ class FoldLoop(InProcess):
             else:
                 if self._phase is Phase.STORE_DOWN:
                     self._phase = phase
+                    if phase is Phase.LIVE:
+                        self._open()
                     _LOG.info("store-back", applied=self._fold.applied)
                 return True
         return False
@@ -340,6 +340,7 @@ class FoldLoop(InProcess):
         elif self._phase is not Phase.STORE_DOWN:
             _LOG.warning("store-down", code=error.code, detail=error.detail)
         self._phase, self._disk_full = Phase.STORE_DOWN, disk_full
+        self._fold.is_open = False
 
     def _reopen(self) -> None:
         """Have the store back, still as its one writer; it has to hold what was folded."""
@@ -355,7 +356,7 @@ class FoldLoop(InProcess):
             if self._stopping.is_set():
                 return
         self._phase, self._shown = Phase.LIVE, True
-        self._fold.is_open = True
+        self._open()
         self._on_applied(self._fold.applied)
         _LOG.info(
             "recovered",
@@ -365,9 +366,15 @@ class FoldLoop(InProcess):
             seconds=round(self._elapsed_s() - self._taken_s, 3),
         )
 
+    def _open(self) -> None:
+        """Let threads that append fold, unless another engine has taken over."""
+        with self._fencing:
+            self._fold.is_open = not self._fenced.is_set()
+
     def _turn(self) -> None:
         """Let queries expire, fold what there is, or let time pass where nothing arrives; then be idle."""
         self._wake.clear()
+        self._fold.check_failure()
         self._fold.expire()
         if self._fold_on():
             self._idle = self._fold.has_all  # what others have appended is read after a rest
@@ -376,17 +383,14 @@ class FoldLoop(InProcess):
 
     def _rest(self) -> None:
         """Wait until something is appended, for IDLE_S at most. Who appends tells, or, elsewhere, the store does."""
-        told = not self._answers and self._store.wait_appended(self._fold.applied, IDLE_S)
-        if not told:
+        if self._answers or not self._store.wait_appended(self._fold.applied, IDLE_S):
             self._wake.wait(IDLE_S)
 
     def _fold_on(self) -> bool:
         """Fold what the log holds, one turn of it. False = there was nothing."""
         self._look()
-        if not self._fold.turn():
-            return False
-        self._turns += 1
-        return True
+        self._turns += (folded := self._fold.turn())
+        return folded
 
     def _look(self) -> None:
         """Note figures now and then, and tell them to other processes."""

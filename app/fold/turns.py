@@ -8,24 +8,23 @@ published again before anything else; only what is published is trimmed.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 import structlog
 
 from psoup.app.backend.at_hand import AtHand
 from psoup.app.figures.engine import Figures
+from psoup.app.fold.due import Due
 from psoup.app.fold.figures import NOTHING_WRITTEN, FoldFigures
 from psoup.app.fold.publishing import Publishing
 from psoup.app.fold.trimming import Trimming
 from psoup.engine import limits
 from psoup.engine.data.source import TupleSource
 from psoup.engine.engine import Engine, EngineStatistics, MatchThreads, PrecomputedHits
-from psoup.engine.errors import EngineError, IntegrityError, OverloadedError
+from psoup.engine.errors import IntegrityError
 from psoup.engine.log.groups import read_groups
-from psoup.engine.log.operation import Expire, Operation, Tick
+from psoup.engine.log.operation import Operation
 from psoup.engine.query.bind.binder import Bind
 from psoup.engine.results.contract import Gen, ResultsReader
 from psoup.engine.results.delta import ClauseRecord, Delta, merge
@@ -36,24 +35,18 @@ from psoup.engine.store.contract import Store
 from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 
-DUE_EVERY_S: Final = 0.25
-"""The clock is asked no oftener whether something is due."""
-OVERDUE_FOR_S: Final = 2.0
-"""A query expires that was over for so long already. Meanwhile those are renewed that somebody uses at the last moment,
-or waits for while the clock jumps, as that of a machine does that has slept: twice what renewals gather for."""
-
 _LOG = structlog.get_logger("psoup.fold")
 
 
 class Fold:
-    """State(applied), and its way to the next. One thread folds; any thread reads results, tuples and figures.
+    """State(applied), and its way to the next. One thread folds at a time; any reads results, tuples and figures.
 
     Attributes:
         source: the engine's tuples, for invocations; others once `restore` has made another engine.
         counted: what was done since the start.
         turning: held by who changes anything: the loop at a step, or a thread that has appended and folds that.
         is_open: such threads may fold.
-        turns_here: turns of theirs.
+        turns_here: turns of theirs that had something to fold.
 
     Every method that reaches the store raises what the store does, and may then be called again.
     """
@@ -75,7 +68,7 @@ class Fold:
         self._at_hand = at_hand
         self.turning = threading.Lock()
         self.is_open = False
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         """What has ended a turn in another thread than the loop's: nothing may be done after it."""
         self.turns_here = 0
         self._bind = bind
@@ -97,9 +90,7 @@ class Fold:
         self._gen = Gen(0)
         self._applied = Seq(0)
         self._waiting_since_us: int | None = None
-        self._due_next_s = self._overdue_next_s = 0.0
-        self._clocks: deque[tuple[float, int]] = deque()
-        """What the store's clock said (µs), and when that was: the last time OVERDUE_FOR_S ago, and since then."""
+        self._due = Due(store, at_hand=at_hand, elapsed_s=elapsed_s)
         self.counted = FoldFigures()
 
     @property
@@ -184,12 +175,17 @@ class Fold:
         if delta is not None:
             self._note_published(delta)
 
+    def check_failure(self) -> None:
+        """Raise AssertionError if a turn in another thread has failed: what it had changed is not known."""
+        if self._failure is not None:
+            raise AssertionError("a turn beside the loop failed") from self._failure
+
     def turn(self) -> bool:
         """Publish and trim what is due, then apply what the log holds, up to FOLD_OPERATIONS_MAX. False = nothing.
 
         A commit that begins among them is applied whole, however large.
         """
-        self._check_failure()
+        self.check_failure()
         if self._publishing.is_due():
             self.publish()
         self._trimming.trim(self.published)
@@ -211,67 +207,34 @@ class Fold:
         try:
             if not self.is_open or self._failure is not None:
                 return False
-            self.turns_here += 1
             return self._turn_at_hand()
-        except Exception as error:  # noqa: BLE001 (the loop ends by it)
+        except BaseException as error:  # (the loop ends by it)
             self._failure = error
+            if not isinstance(error, Exception):
+                raise
             return False
         finally:
             self.turning.release()
 
     def tick(self) -> bool:
-        """Append a tick if time alone would forget something. Return whether there is something to fold now.
-
-        The store's clock is asked, because it dates the tick: with another one that runs ahead of it, ticks
-        would follow each other and bring nothing. It is asked every DUE_EVERY_S at most.
-        """
-        now_s = self._elapsed_s()
-        if now_s < self._due_next_s:
-            return False
-        due = self._engine.due(self._store.results.cut().server_now_us)
-        self._due_next_s = now_s + DUE_EVERY_S
-        if not due:
-            return False
-        try:
-            self._store.log.append(Tick())
-        except OverloadedError:  # then it is not idle, and its operations bring the time along
-            return False
-        self.counted.ticks += 1
-        return True
+        """Append a tick if time alone would forget something. Return whether there is something to fold now."""
+        ticked = self._due.tick(self._engine)
+        self.counted.ticks += ticked
+        return ticked
 
     def expire(self) -> None:
-        """Append the expiry of queries that are over for OVERDUE_FOR_S, QUERIES_EXPIRED_TOGETHER_MAX at most.
-
-        The log compares with its own clock and with renewals that are not applied yet: what it refuses is tried again.
-        """
-        now_s, clocks = self._elapsed_s(), self._clocks
-        if now_s < self._overdue_next_s:
-            return
-        self._overdue_next_s = now_s + DUE_EVERY_S
-        clocks.append((now_s, self._store.results.now_us()))
-        past_s = now_s - OVERDUE_FOR_S
-        while len(clocks) > 1 and clocks[1][0] <= past_s:
-            clocks.popleft()
-        since_s, then_us = clocks[0]
-        if since_s > past_s:
-            return
-        most = limits.QUERIES_EXPIRED_TOGETHER_MAX
-        overdue = self._engine.overdue(then_us, limit=most)
-        if not overdue:
-            return
-        outcomes = self._store.log.append_many([Expire(query_id) for query_id in overdue])
-        if len(outcomes) == most and not any(isinstance(one, EngineError) for one in outcomes):
-            self._overdue_next_s = now_s  # there may be more of them: in the next turn
+        """Append the expiry of queries that are over for OVERDUE_FOR_S."""
+        self._due.expire(self._engine)
 
     def publish(self) -> None:
         """Publish all that is applied."""
-        self._check_failure()
+        self.check_failure()
         delta = self._publishing.publish()
         if delta is not None:
             self._note_published(delta)
 
     def look(self) -> None:
-        """Note what the engine holds, for `figures`. In the thread that folds."""
+        """Note what the engine holds, for `figures`. Under `turning`."""
         self.counted.note(self._engine.statistics(), self.held, at_s=self._elapsed_s())
 
     def figures(self) -> Figures:
@@ -290,7 +253,7 @@ class Fold:
         return 0 if since_us is None else max(0, self._store.results.now_us() - since_us)
 
     def statistics(self) -> EngineStatistics:
-        """Return the engine's counters. In the thread that folds."""
+        """Return the engine's counters. Under `turning`."""
         return self._engine.statistics()
 
     def check(self) -> None:
@@ -312,10 +275,6 @@ class Fold:
             raise IntegrityError(
                 f"The log lacks operation {error}, whose tuples are held."
             ) from error
-
-    def _check_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
 
     def _next_groups(self) -> Sequence[Sequence[Operation]]:
         """Return what follows the applied position, in groups that become visible together: at hand, or in the log."""
@@ -344,12 +303,16 @@ class Fold:
         # What is in doubt is published again before anything else.
         if hand is None or self._publishing.is_due() or self.counted.is_due(self._elapsed_s()):
             return False
+        applied = False
         for _ in range(limits.FOLD_AT_ONCE_OPERATIONS_MAX):
             operation = hand.next(self._applied)
             if operation is None or not self._engine.takes_little(operation):
                 break
             self._apply(hand.take(self._applied, operations_max=1))
-        self._show()
+            applied = True
+        if applied:
+            self.turns_here += 1
+            self._show()
         return self.has_all and not self._publishing.is_due()
 
     def _apply(self, group: Sequence[Operation]) -> None:
@@ -368,6 +331,8 @@ class Fold:
             self.publish()
         else:
             self._on_applied(self._applied)
+        if self.has_all:
+            self._waiting_since_us = None
 
     def _older_pages(self, clause: ClauseRecord, chunks: Sequence[int]) -> Mapping[int, Page]:
         """Return hits in chunks from before this process began, from the store. Any thread.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from psoup.app.backend.contract import Phase
-from psoup.app.fold import loop as fold_loop, turns as fold
+from psoup.app.fold import due, loop as fold_loop
 from psoup.app.fold.loop import FoldLoop
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
@@ -41,8 +41,8 @@ def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let loops look, publish and try again without the waits that spare a real store."""
     monkeypatch.setattr(limits, "PUBLISH_AFTER_S", 0.0)
     monkeypatch.setattr(fold_loop, "IDLE_S", 0.002)
-    monkeypatch.setattr(fold, "DUE_EVERY_S", 0.002)
-    monkeypatch.setattr(fold, "OVERDUE_FOR_S", 0.0)
+    monkeypatch.setattr(due, "DUE_EVERY_S", 0.002)
+    monkeypatch.setattr(due, "OVERDUE_FOR_S", 0.0)
     monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.001)
 
 

@@ -1,5 +1,6 @@
 """What this process has appended is folded without the log, by whom it is appended or by the loop."""
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
 from psoup.engine.log.contract import Appended
-from psoup.engine.store.errors import CommitUnknownError
+from psoup.engine.store.errors import CommitUnknownError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq, TupleId
 from tests.app.faults import FaultyStore
 from tests.app.fold.folding import Folding, folding, numbers, schema
@@ -126,6 +127,69 @@ def test_a_bug_in_another_thread_ends_the_loop(one, monkeypatch):
     one.loop._thread.join(WAIT_S)
     assert Phase.FAILED is one.loop.phase
     assert published == one.folding.store.plain.results.cut().seq
+
+
+@pytest.mark.parametrize("error", [StoreUnavailableError("not the store's"), KeyboardInterrupt()])
+def test_any_error_in_another_thread_ends_the_loop(one, monkeypatch, error):
+    """Also one that looks like the store's, or that is no Exception: what was half done is not gone on from."""
+    until_it_rests(one)
+
+    def broken(*_):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "apply", broken)
+        one.append(1)
+        with contextlib.suppress(KeyboardInterrupt):
+            one.loop._fold.turn_here()
+    one.loop.wake(at_hand=True)
+    one.loop._thread.join(WAIT_S)
+    assert Phase.FAILED is one.loop.phase
+    assert 0 == one.loop.figures().retries
+
+
+def test_nothing_is_folded_while_the_store_is_down(one, monkeypatch):
+    """It may come back with less: it is compared first. Then rows are folded where they are appended again."""
+    until_it_rests(one)
+    monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.01)
+    fold = one.loop._fold
+    with one.folding.store.failing("log", "read", StoreUnavailableError("away")) as again:
+        one.loop.wake()
+        assert again.wait(WAIT_S)
+        one.append(1)
+        assert not fold.is_open
+        assert not fold.turn_here()
+        assert [] == one.shown()
+    wait_until(lambda: fold.is_open, "the store is back")
+    one.folding.wait(3)
+    assert [1] == one.shown()
+
+
+def test_what_the_loop_itself_appends_is_not_at_hand(one, monkeypatch):
+    """So the log is read at once, not after a rest."""
+    until_it_rests(one)
+    fold = one.loop._fold
+    with fold.turning:
+        fold._due._due_next_s = 0.0
+        monkeypatch.setattr(Engine, "due", lambda *_: True)
+        assert fold.tick()
+        monkeypatch.undo()
+        assert not fold.has_all
+
+
+def test_nothing_lags_once_all_is_folded(one):
+    """By the loop, which reads nothing behind it."""
+    until_it_rests(one)
+    one.append(1)
+    one.append(2)
+    one.loop.wake(at_hand=True)
+    with one.folding._moved:
+        assert one.folding._moved.wait_for(lambda: one.folding._applied >= 4, WAIT_S)
+    until_it_rests(one)
+    assert one.loop._fold._waiting_since_us is None
+    turns = one.loop.statistics().turns
+    assert one.loop._fold.turn_here()
+    assert turns == one.loop.statistics().turns, "a turn without anything to fold is none"
 
 
 def test_as_much_is_at_hand_as_there_is_room_for():

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from psoup.app.fold import turns
+from psoup.app.fold import due
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import NotFoundError, QueryExpiredError
@@ -113,7 +113,7 @@ def test_loop_that_takes_over_goes_on_with_the_same_times(store, clock):
 
 def test_loop_leaves_time_to_renew_where_the_clock_jumps(store, clock, monkeypatch):
     """A machine that has slept finds queries over that are waited for: their renewals come first."""
-    monkeypatch.setattr(turns, "OVERDUE_FOR_S", 2.0)
+    monkeypatch.setattr(due, "OVERDUE_FOR_S", 2.0)
     elapsed_s = 0.0
     with folding(store, elapsed_s=lambda: elapsed_s) as one:
         world = World(store, clock)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from psoup.app.fold import turns
+from psoup.app.fold import due
 from psoup.engine import limits
 from psoup.engine.log.operation import QueryId
 from tests.app.support import MOVES_THE_CLOCK, WINDOW, Api, assert_problem, row, running
@@ -21,7 +21,7 @@ HOUR_US = 3_600 * limits.SECOND_US
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Let queries go as soon as they are over: clocks are moved by hand."""
-    monkeypatch.setattr(turns, "OVERDUE_FOR_S", 0.0)
+    monkeypatch.setattr(due, "OVERDUE_FOR_S", 0.0)
 
 
 async def described(api: Api, query_id: str):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from psoup.app.fold import turns
+from psoup.app.fold import due
 from psoup.engine import limits
 from tests.app.routes.results.following import Events, Site, site
 from tests.patience import wait_until
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.services
 def here(monkeypatch):
     """A server with one stream, where a query may be over as soon as it begins: stores have clocks of their own."""
     monkeypatch.setattr(limits, "QUERY_TTL_US_MIN", 0)
-    monkeypatch.setattr(turns, "OVERDUE_FOR_S", 0.0)
+    monkeypatch.setattr(due, "OVERDUE_FOR_S", 0.0)
     with site() as one:
         yield one
 
