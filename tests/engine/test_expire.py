@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -294,7 +295,8 @@ def test_operation_that_takes_little_leaves_segments_as_they_are(monkeypatch, ke
     per_row = {"rows": 1, "bytes": ROW_BYTES, "time_us": 1}[kept_by]
     batch = SEGMENT_ROWS + 7
     monkeypatch.setattr(expire, "RETIRED_SEGMENTS_MAX", 2)
-    fold = Fold(schema_keeping(**{kept_by: 2 * batch * per_row}))
+    kept: dict[str, Any] = {kept_by: 2 * batch * per_row}
+    fold = Fold(schema_keeping(**kept))
     said, left = {True: 0, False: 0}, {True: 0, False: 0}
 
     def send(rows):

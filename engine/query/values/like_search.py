@@ -90,7 +90,9 @@ def _search(piece: Piece) -> Search:
 
     def search(given: str, first: int, past: int) -> int:
         begin = first + skipped
-        found = found_in(given, begin, past) if begin <= past else None  # re takes a place past the end for the end
+        found = (
+            found_in(given, begin, past) if begin <= past else None
+        )  # re takes a place past the end for the end
         return -1 if found is None else found.end()
 
     return search

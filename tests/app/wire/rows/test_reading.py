@@ -229,7 +229,7 @@ def test_differential_rows_of_any_shape_are_accepted_or_refused_like_each_alone(
 def test_differential_columns_are_accepted_or_refused_like_the_rows_they_hold(
     reading, rows, repeat, pick
 ):
-    """JSON by columns says what NDJSON and JSON say: the same batch and digest, or the same refusal but for its place."""
+    """JSON by columns says what NDJSON and JSON say: one batch and digest, or one refusal, whatever its place."""
     rows = rows * repeat  # the explicit examples are used again
     names = [name for name in (*map(str, ColumnType), "x") if any(name in one for one in rows)]
     pick.shuffle(names)
