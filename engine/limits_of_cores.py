@@ -27,5 +27,5 @@ MATCH_THREADS_PAIRS_MIN: Final = 16_384
 """Chunks times clauses of one batch that are shared out: 2 ms of a core; for nothing, handing over takes 0.06."""
 MATCH_PIVOT_PAIRS: Final = 512
 """What a table of clauses by value counts beside clauses of intervals: a chunk passes it in some 60 us."""
-MATCH_SCRATCH_BYTES_MAX: Final = 67_108_864
-"""Of arrays that one thread keeps between two batches: bitmaps of 16 columns; a chunk with very many hits had more."""
+MATCH_SCRATCH_BYTES_MAX: Final = 134_217_728
+"""Of arrays that all threads together keep between two batches: bitmaps of 16 columns of two threads."""

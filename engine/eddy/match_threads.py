@@ -181,10 +181,14 @@ class ChunkSettler:
         return blocks
 
     def _bound(self) -> None:
-        """Let go of arrays that a chunk with very many hits has left."""
-        for thread, scratch in enumerate(self._scratches):
-            if scratch.nbytes > limits.MATCH_SCRATCH_BYTES_MAX:
-                self._scratches[thread] = Scratch()
+        """Let go of the largest arrays, until all threads together keep no more than they may."""
+        sizes = [scratch.nbytes for scratch in self._scratches]
+        held = sum(sizes)
+        for thread in sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True):
+            if held <= limits.MATCH_SCRATCH_BYTES_MAX:
+                return
+            self._scratches[thread] = Scratch()
+            held -= sizes[thread] - self._scratches[thread].nbytes
 
 
 def unmeasured(operators: Sequence[Operator]) -> bool:

@@ -150,10 +150,10 @@ def test_threads_are_not_asked_for_little_work():
 
 
 def test_threads_let_go_of_memory_that_a_chunk_with_many_hits_has_left(monkeypatch):
-    """What a thread writes into is counted, and bounded between two batches."""
+    """What all threads together write into is counted, and bounded between two batches."""
     monkeypatch.setattr(limits, "MATCH_THREADS_PAIRS_MIN", 0)
     operations = history("k > 3", "g > 2.5")
     kept = folded(operations, Late(withdrawn=True)).statistics().eddy.scratch_bytes
-    monkeypatch.setattr(limits, "MATCH_SCRATCH_BYTES_MAX", kept // 3)
+    monkeypatch.setattr(limits, "MATCH_SCRATCH_BYTES_MAX", kept - 1)
     bounded = folded(operations, Late(withdrawn=True)).statistics().eddy.scratch_bytes
     assert 0 < bounded < kept
