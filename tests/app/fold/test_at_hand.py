@@ -8,6 +8,8 @@ import pytest
 from psoup.app.backend.at_hand import AtHand, AtHandStatistics
 from psoup.app.backend.contract import Phase
 from psoup.app.fold import loop as fold_loop
+from psoup.app.fold.figures import FoldFigures
+from psoup.app.fold.publishing import Publishing
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
@@ -152,7 +154,7 @@ def test_nothing_is_folded_while_the_store_is_down(one, monkeypatch):
     """It may come back with less: it is compared first. Then rows are folded where they are appended again."""
     until_it_rests(one)
     monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.01)
-    fold = one.loop._fold
+    fold, life = one.loop._fold, one.hand.life
     with one.folding.store.failing("log", "read", StoreUnavailableError("away")) as again:
         one.loop.wake()
         assert again.wait(WAIT_S)
@@ -161,6 +163,26 @@ def test_nothing_is_folded_while_the_store_is_down(one, monkeypatch):
         assert not fold.turn_here()
         assert [] == one.shown()
     wait_until(lambda: fold.is_open, "the store is back")
+    assert one.hand.life > life, "what was at hand before is read from the log"
+    one.folding.wait(3)
+    assert [1] == one.shown()
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "answer"),
+    [(Engine, "takes_little", False), (Publishing, "is_due", True), (FoldFigures, "is_due", True)],
+)
+def test_what_takes_longer_or_is_due_first_is_left_to_the_loop(
+    one, monkeypatch, owner, name, answer
+):
+    """Nothing is shown by the thread that has appended, and nothing lost."""
+    until_it_rests(one)
+    one.append(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, lambda *_: answer)
+        assert not one.loop._fold.turn_here()
+        assert [] == one.shown()
+    one.loop.wake(at_hand=True)
     one.folding.wait(3)
     assert [1] == one.shown()
 
