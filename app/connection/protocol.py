@@ -254,11 +254,9 @@ class BoundedProtocol(ParsingProtocol):
         self._stop_head_timer()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, as uvicorn does; a field behind the body is a trailer, and dropped."""
+        """Take a header; a field behind the body is a trailer, and dropped."""
         if self._in_head:
-            name = name.lower()
-            self.headers.append((name, value))
-            self.expect_100_continue |= name == b"expect" and value.lower() == b"100-continue"
+            super().on_header(name, value)
             return
         self._body.trailer(name, value)
         self._bound_trailers()

@@ -376,10 +376,8 @@ class FoldLoop(InProcess):
         self._wake.clear()
         self._fold.check_failure()
         self._fold.expire()
-        if self._fold_on():
-            self._idle = self._fold.has_all  # what others have appended is read after a rest
-        else:
-            self._idle = not self._fold.tick()
+        # What others have appended is read after a rest.
+        self._idle = self._fold.has_all if self._fold_on() else not self._fold.tick()
 
     def _rest(self) -> None:
         """Wait until something is appended, for IDLE_S at most. Who appends tells, or, elsewhere, the store does."""
