@@ -75,7 +75,7 @@ Nest = Sequence[Factor]
 def contests(size: Size) -> Iterator[Measurement]:
     """Yield the workload whose selectivities stay, the one whose selectivities change, and what is evaluated."""
     nests = drawn_nests(size.pick(smoke=2, full=32))
-    rows = size.pick(smoke=2 * BATCH_ROWS, full=16 * BATCH_ROWS)
+    rows = size.pick(smoke=4 * BATCH_ROWS, full=16 * BATCH_ROWS)
     half = rows // 2
     still, turned = drawn(rows, SHARES), drawn(half, SHARES[::-1])
     changing = {name: np.concatenate([still[name][:half], turned[name]]) for name in still}
@@ -169,22 +169,24 @@ def entered(key: str, nests: Sequence[Nest], columns: Columns) -> Sequence[Figur
 
 
 class Watched:
-    """A policy that is watched: how many rows, and how many evaluations, had been before the last chunk."""
+    """A policy that is watched: how many rows, and how many evaluations, its last counts are of."""
 
     def __init__(self, policy: RoutingPolicy) -> None:
         """Watch this one."""
         self._policy = policy
-        self._chunks = self.evaluated = 0
+        self._chunks = self._counted = self.evaluated = 0
 
     @property
     def rows(self) -> int:
-        """Return the rows of all chunks but the last, which is ordered and not evaluated yet."""
-        return (self._chunks - 1) * CHUNK_ROWS
+        """Return the rows that are counted: chunks of one batch are ordered by the counts of those before it."""
+        return self._counted * CHUNK_ROWS
 
     def order(self, counts: Sequence[OperatorCounts]) -> Sequence[int]:
         """Return the order of the one watched."""
+        evaluated = sum(one.seen for one in counts)
+        if evaluated != self.evaluated:
+            self.evaluated, self._counted = evaluated, self._chunks
         self._chunks += 1
-        self.evaluated = sum(one.seen for one in counts)
         return self._policy.order(counts)
 
 
