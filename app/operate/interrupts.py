@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Final
 
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SLEPT_THROUGH_S: Final = 0.5
 
 
 class Terminated(KeyboardInterrupt):
@@ -67,3 +68,13 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def wait_for(event: threading.Event) -> None:
+    """Return once `event` is set; an interrupt ends the wait, half a second late at worst.
+
+    Python looks for signals, gives its lock up, then sleeps. It sleeps through a signal that comes in between, or one
+    that the system hands to another thread; `Event.wait()` without a time would then never return.
+    """
+    while not event.wait(_SLEPT_THROUGH_S):
+        pass

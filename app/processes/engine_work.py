@@ -20,6 +20,7 @@ from psoup.app.http.keys import load_keys
 from psoup.app.http.request_log import RequestLog
 from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
+from psoup.app.operate.interrupts import wait_for
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.processes.executors import StartedExecutors, started_executors
 from psoup.app.settings import Settings
@@ -63,12 +64,13 @@ def _fold_with(
         match_threads=threads,
     )
     with _answering(settings, loop, store, listener, executors):
-        loop.start()
-        start.end()
         try:
-            lost.wait()
-        except KeyboardInterrupt:
-            _LOG.info("ending", applied=loop.figures().applied)
+            loop.start()
+            start.end()
+            try:
+                wait_for(lost)
+            except KeyboardInterrupt:
+                _LOG.info("ending", applied=loop.figures().applied)
         finally:
             loop.stop()
     return _CODES.get(loop.phase, EXIT_OK)

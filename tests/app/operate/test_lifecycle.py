@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -18,7 +19,12 @@ from psoup.app.connection.server import make_server
 from psoup.app.errors import ListenError, SettingError
 from psoup.app.http.front import FRONT, Front
 from psoup.app.http.request_log import RequestLog
-from psoup.app.operate.interrupts import Terminated, interruptible, uninterrupted
+from psoup.app.operate.interrupts import (
+    Terminated,
+    interruptible,
+    uninterrupted,
+    wait_for,
+)
 from psoup.app.operate.lifecycle import (
     EXIT_ADDRESS,
     EXIT_INTERRUPTED,
@@ -31,6 +37,7 @@ from psoup.app.operate.lifecycle import (
 )
 from psoup.app.settings import Settings
 from psoup.engine.store.errors import StoreUnavailableError
+from tests.patience import WAIT_S
 
 SETTINGS = Settings(store="memory://", port=0)
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -198,6 +205,20 @@ def test_ctrl_c_that_a_process_ignores_stays_ignored():
     with interruptible(keyboard_once=True):
         os.kill(os.getpid(), signal.SIGINT)
         assert signal.SIG_IGN == signal.getsignal(signal.SIGINT)
+
+
+def test_a_signal_that_does_not_wake_the_one_who_waits_interrupts_it():
+    """The system hands it to another thread here; as well it may come just before the wait begins to sleep."""
+    never = threading.Event()
+    given_up = threading.Timer(WAIT_S, never.set)
+    asked = threading.Timer(0.1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM))
+    given_up.start()
+    with interruptible():
+        asked.start()
+        with pytest.raises(Terminated):
+            wait_for(never)
+    given_up.cancel()
+    assert not never.is_set()
 
 
 def test_closing_a_store_is_not_interrupted():
