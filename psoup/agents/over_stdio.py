@@ -1,10 +1,12 @@
 """The server on standard input and output: one host, which has started the process and ends it."""
 
 import asyncio
+import contextlib
 import os
+import signal
 import stat
 import sys
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 from mcp.server.stdio import stdio_server
 
@@ -17,19 +19,38 @@ _ALONE: Final = "psoup mcp waits for a host on standard input; docs/agents.md sa
 
 
 def serve_stdio(url: str, token: str | None) -> None:
-    """Serve until standard input ends. Nothing but messages of the protocol goes to standard output.
+    """Serve until standard input ends, or SIGTERM. Nothing but messages of the protocol goes to standard output.
 
-    `url` and `token` are well-formed.
+    `url` and `token` are well-formed. For the main thread.
     """
-    asyncio.run(_serve(url, token))
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_serve(url, token))
 
 
 async def _serve(url: str, token: str | None) -> None:
+    _end_when_asked()
     server = make_server(lambda key: AsyncConnection(url, token=key), token=token)
     if sys.stdin.isatty():
         print(_ALONE, file=sys.stderr)  # noqa: T201 (to who has typed it)
     async with stdio_server(stdin=await _standard_input()) as (messages, answers):
         await server.run(messages, answers, server.create_initialization_options())
+
+
+def _end_when_asked() -> None:
+    """Let the first SIGTERM cancel the present task, and ignore those after it.
+
+    As an exception out of a signal's handler it would strike whichever task runs, and be shown with a traceback.
+    """
+    loop, task = asyncio.get_running_loop(), cast("asyncio.Task[None]", asyncio.current_task())
+
+    def end() -> None:
+        task.cancel()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        loop.remove_signal_handler(signal.SIGTERM)  # for a moment it would end the process
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+
+    loop.add_signal_handler(signal.SIGTERM, end)
 
 
 async def _standard_input() -> Any:  # noqa: ANN401 (what stdio_server reads lines of)

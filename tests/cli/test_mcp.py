@@ -1,13 +1,17 @@
 """`psoup mcp`: what it refuses before it serves, and how it ends."""
 
+import asyncio
+import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from psoup.agents import over_stdio
 from psoup.app.cli import mcp
 from psoup.app.cli.actions.mcp import address
 from psoup.client.errors import DefinitionError
@@ -111,3 +115,39 @@ def test_it_ends_as_its_host_asks(number, code):
             process.send_signal(number)
         assert code == process.wait(WAIT_S)
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_a_host_that_asks_twice_while_a_task_runs_sees_no_traceback(tmp_path, monkeypatch, capfd):
+    """The task that runs is not struck; what is cancelled ends once, whatever comes meanwhile."""
+    ended = []
+
+    class Server:
+        def create_initialization_options(self):
+            return None
+
+        async def run(self, *_):
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.Event().wait()
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.sleep(0)
+                ended.append(True)
+
+    @asynccontextmanager
+    async def pipes(**_):
+        yield None, None
+
+    (tmp_path / "input").touch()
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(over_stdio, "make_server", lambda *_, **__: Server())
+    monkeypatch.setattr(over_stdio, "stdio_server", pipes)
+    try:
+        with (tmp_path / "input").open() as empty:
+            monkeypatch.setattr(sys, "stdin", empty)
+            over_stdio.serve_stdio("http://127.0.0.1:9", None)
+        assert signal.SIG_IGN == signal.getsignal(signal.SIGTERM), "until the process has ended"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert [True] == ended
+    assert "Traceback" not in capfd.readouterr().err
