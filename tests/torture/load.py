@@ -7,6 +7,7 @@ JSON on its standard input, and tells what came of it by one on its standard out
 
 import asyncio
 import json
+import subprocess
 import sys
 import time
 from collections import Counter, deque
@@ -77,24 +78,19 @@ async def carried_out(order: Order) -> Load:
 
     Raises:
         RuntimeError: it did not come to its end.
+        subprocess.TimeoutExpired: not in time.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.torture.load"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=2**28,
+    ended = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "tests.torture.load"],
+        input=json.dumps(asdict(order)).encode(),
+        stdout=subprocess.PIPE,
+        timeout=order.seconds + 2 * ANSWER_S,
+        check=False,
     )
-    try:
-        async with asyncio.timeout(order.seconds + 2 * ANSWER_S):
-            told, _ = await process.communicate(json.dumps(asdict(order)).encode())
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        raise RuntimeError(f"the process of the load ended with {process.returncode}")
-    return Load(**json.loads(told))
+    if ended.returncode:
+        raise RuntimeError(f"the process of the load ended with {ended.returncode}")
+    return Load(**json.loads(ended.stdout))
 
 
 class _Clients:
