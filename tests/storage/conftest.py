@@ -14,6 +14,7 @@ from psoup.storage.memory.store import MemoryStore
 from psoup.storage.opening import open_worker_store
 from psoup.storage.redis.store import RedisStore
 from psoup.storage.redis.worker import RedisWorkerStore
+from tests.patience import wait_until
 from tests.storage.samples import declare
 from tests.stores import SharedServer, redis_executable
 
@@ -108,6 +109,12 @@ def faults(server: SharedServer, tmp_path: Path) -> Callable[[], list[str]]:
     return found
 
 
+def rewrites(server):
+    """Return whether the server writes its file anew, as it does once it has a file again."""
+    told = server.client.info("persistence")
+    return "1" in (told["aof_rewrite_in_progress"], told["aof_rewrite_scheduled"])
+
+
 @pytest.fixture
 def settings(server):
     """Change settings of the shared server; they are put back."""
@@ -122,3 +129,4 @@ def settings(server):
     yield change
     for setting, value in before.items():
         server.client.fetch_one("CONFIG", "SET", setting, value)
+    wait_until(lambda: not rewrites(server), "its file is whole again: before, it does not end")
