@@ -4,6 +4,7 @@ An interrupt that comes before `main` begins is Python's affair, and a traceback
 not there already, and the package imports nothing either.
 """
 
+import io
 import os
 import sys
 
@@ -15,6 +16,7 @@ def main() -> None:
     """Run the command line and end the process."""
     try:
         _open_closed_files()
+        _buffer_files()
         _run()
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -50,6 +52,21 @@ def _open_closed_files() -> None:
         if getattr(sys, name) is None:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
             setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 (by its number)
+
+
+def _buffer_files() -> None:
+    """Let standard files that pass each write on (`PYTHONUNBUFFERED`, as in the image) write all of it.
+
+    Python hands such a write to the system once and drops what is not taken: a pipe takes a part where the process is
+    stopped meanwhile and continued. A buffer writes the rest too.
+    """
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        file = getattr(sys, name)
+        if isinstance(getattr(file, "buffer", None), io.FileIO):
+            buffered = open(  # noqa: SIM115 (by its number)
+                number, "w", 1, encoding=file.encoding, errors=file.errors, closefd=False
+            )
+            setattr(sys, name, buffered)
 
 
 if __name__ == "__main__":

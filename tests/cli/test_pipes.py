@@ -1,12 +1,18 @@
 """Closed pipes and addresses that cannot be: real processes, real pipes."""
 
+import array
+import fcntl
 import os
+import signal
 import subprocess
 import sys
+import termios
 
 import pytest
 
 from psoup.app.cli.common import ExitCode
+from tests.children import child
+from tests.patience import WAIT_S, wait_until
 
 PSOUP = (sys.executable, "-m", "psoup")
 
@@ -52,6 +58,34 @@ def test_answer_nobody_reads_any_more_ends_quietly(psoup, csv_file, command):
     assert (ExitCode.DONE, "") == (ended.returncode, ended.stderr)
     with psoup.service() as service:
         assert [] == list(service.queries())
+
+
+def held_bytes(pipe):
+    """Return how many bytes wait in a pipe for its reader."""
+    held = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, held)
+    return held[0]
+
+
+def test_answer_is_whole_where_its_process_is_stopped_and_continued(psoup, tmp_path):
+    """Also where Python is told not to buffer: the system then takes a part of a write, and Python drops the rest."""
+    rows = 10_000
+    path = tmp_path / "a.csv"
+    path.write_text("ts,n\n" + "".join(f"2024-01-01T00:00:00Z,{i}\n" for i in range(rows)))
+    psoup("load", path, "--stream", "s")
+    command = [*PSOUP, "query", "SELECT * FROM s", "--format", "csv", "--url", psoup.url]
+    unbuffered = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with child(command, stdout=subprocess.PIPE, env=unbuffered) as process:
+        assert process.stdout is not None
+        size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+        # The rest of the answer waits in the same write.
+        wait_until(lambda: held_bytes(process.stdout) == size, "the pipe is full")
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        process.send_signal(signal.SIGCONT)
+        answer, _ = process.communicate(timeout=WAIT_S)
+    assert ExitCode.DONE == process.returncode
+    assert [*range(rows)] == sorted(int(line.split(b",")[-1]) for line in answer.splitlines()[1:])
 
 
 def test_load_nobody_watches_any_more_loads_the_whole_file(psoup, csv_file):

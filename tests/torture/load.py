@@ -247,4 +247,7 @@ async def _carry_out(order: Order) -> Load:
 
 if __name__ == "__main__":
     given = Order(**json.loads(sys.stdin.readline()))
-    sys.stdout.write(json.dumps(asdict(uvloop.run(_carry_out(given)))))
+    carried = uvloop.run(_carry_out(given))
+    # By a buffer of its own: where Python is told not to buffer, a write that a signal cuts short loses its rest.
+    with open(1, "w", encoding="ascii", closefd=False) as told:
+        json.dump(asdict(carried), told)
