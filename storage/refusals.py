@@ -21,7 +21,12 @@ from psoup.engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from psoup.engine.store.errors import RecoveringError, StoreFullError, StoreUnsuitableError
+from psoup.engine.store.errors import (
+    CommitUnknownError,
+    RecoveringError,
+    StoreFullError,
+    StoreUnsuitableError,
+)
 
 BACKLOG_RETRY_AFTER_S = 1
 """The engine folds thousands of operations a second: a full backlog has room again soon."""
@@ -285,4 +290,12 @@ def read_across_trimmed(*, after: int) -> IntegrityError:
     return IntegrityError(
         f"The log was read on after operation {after}, but the next one has been forgotten, because"
         " it is applied. Begin at the applied operation."
+    )
+
+
+def unknown_answer() -> CommitUnknownError:
+    """Return the error for an answer to an append that this version cannot read."""
+    return CommitUnknownError(
+        "The store answers as another version of psoup does: the operation was stored or refused, and which of the two"
+        " is not known. Start engine and workers of one version."
     )

@@ -64,6 +64,8 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"TXN": lambda facts: refusals.txn_content_differs(int(facts[0])),
 }
 """What psoup_append answers when it refuses, and what is raised for it."""
+_FACTS_OF_STORED: Final = 3
+"""What it answers of an operation that it has stored: seq, arrival, first tuple id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def read_answer(
 def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
     """Return what became of an operation by its own answer."""
     what, *facts = answer
-    if what == b"OK":
+    if what == b"OK" and len(facts) == _FACTS_OF_STORED:
         seq, arrival_us, first_tuple_id = map(int, facts)
         return Appended(Seq(seq), arrival_us, first_tuple_id=TupleId(first_tuple_id))
     if what in (b"DUP", b"REPLAY"):
@@ -236,8 +238,7 @@ def _refusal(what: bytes, facts: Sequence[bytes], one: Append) -> EngineError:
         return _quota(one)
     if what == b"FAILED":
         return refused_call(facts[0].decode())
-    assert what in REFUSALS, "an answer that this version does not know"
-    return REFUSALS[what](facts)
+    return REFUSALS[what](facts) if what in REFUSALS else refusals.unknown_answer()
 
 
 def _quota(one: Append) -> EngineError:

@@ -4,11 +4,13 @@ import pytest
 
 from psoup.engine.results.contract import Gen
 from psoup.engine.store.contract import Durability
-from psoup.engine.store.errors import FencedError, StoreUnsuitableError
+from psoup.engine.store.errors import CommitUnknownError, FencedError, StoreUnsuitableError
 from psoup.engine.tuples.batch import Seq
+from psoup.storage.redis.calls.append import append_of, read_answer
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore
+from tests.storage.samples import rows
 from tests.stores import SharedServer
 
 pytestmark = pytest.mark.redis
@@ -93,3 +95,11 @@ def test_standby_leaves_the_functions_of_the_engine_alone(server, tmp_path):
     assert second.take_over() > 0.0
     listed = server.client.fetch_one("FUNCTION", "LIST", "LIBRARYNAME", "psoup", "WITHCODE")
     assert other in listed[0]
+
+
+@pytest.mark.parametrize("answer", [[b"OK", b"5", b"7"], [b"LATER", b"5"]])
+def test_answer_to_an_append_that_this_version_cannot_read_is_told_as_unknown(answer):
+    """The Functions are those of another version for a moment; its operation may well be stored."""
+    (outcome,) = read_answer([b"7", answer], [append_of(rows(1), streams_max=1)])
+    assert isinstance(outcome, CommitUnknownError)
+    assert "of one version" in outcome.detail
