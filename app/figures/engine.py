@@ -26,6 +26,7 @@ class Figures:
         voided: committed operations that could not be applied and changed nothing: damage, or a bug.
         publishes: deltas published; `publish_s` is the seconds they took together, `publish_s_max` the longest.
         pages_written, result_bytes: pages of hits that publishing has written, and their bytes.
+        chunks_shared: chunks that several threads have matched together.
         footprint: bytes in memory.
         joins: cost and results of joins.
         clauses: those with the most matches or bytes of them since the start, ascending by id.
@@ -45,6 +46,7 @@ class Figures:
     publish_s_max: float = 0.0
     pages_written: int = 0
     result_bytes: int = 0
+    chunks_shared: int = 0
     footprint: Footprint = NOTHING
     joins: JoinReading = NO_JOINS
     clauses: tuple[ClauseCount, ...] = ()

@@ -50,7 +50,7 @@ class FoldFigures:
     def __init__(self) -> None:
         """Begin at 0."""
         self.operations = self.tuples = self.body_bytes = 0
-        self.ticks = self.retries = self.voided = 0
+        self.ticks = self.retries = self.voided = self.chunks_shared = 0
         self.footprint: Footprint = NOTHING
         self.joins = JoinTally()
         self.clauses = ClauseTally()
@@ -73,9 +73,10 @@ class FoldFigures:
         return self._due_s is None or at_s >= self._due_s
 
     def note(self, engine: EngineStatistics, held: HeldBytes, *, at_s: float) -> None:
-        """Read the memory and the joins of the engine, and the hits in this process. Cost: O(join groups + clauses)."""
+        """Read memory, joins and shared chunks of the engine, hits in this process. Cost: O(join groups + clauses)."""
         self._due_s = at_s + limits.FIGURES_EVERY_S
         self.footprint = footprint(engine, held)
+        self.chunks_shared = engine.eddy.shared_out
         self.joins.note(engine.eddy.joins)
         self.clauses.sum_up()
 
@@ -109,6 +110,7 @@ class FoldFigures:
             publish_s_max=publishing.seconds_max,
             pages_written=written.pages_written,
             result_bytes=written.page_bytes_written,
+            chunks_shared=self.chunks_shared,
             footprint=self.footprint,
             joins=self.joins.reading,
             clauses=self.clauses.largest,

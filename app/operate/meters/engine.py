@@ -100,6 +100,11 @@ APPLIED: Final[Shared] = gauge(
 HITS_MEMORY: Final[Shared] = gauge(
     "hits_memory_bytes", "Memory of hits in the engine.", lambda one: one.figures.footprint.hits
 )
+MATCH_MEMORY: Final[Shared] = gauge(
+    "match_memory_bytes",
+    "Memory that threads which match write into.",
+    lambda one: one.figures.footprint.scratch,
+)
 JOIN_GROUPS: Final[Shared] = gauge(
     "join_groups",
     "Groups of queries that are joined together.",
@@ -155,6 +160,11 @@ FOLDED: Final[Sequence[Shared]] = (
     _folded("tuples_folded", "Tuples folded.", lambda one: one.tuples),
     _folded("ticks", "Ticks appended.", lambda one: one.ticks),
     _folded(
+        "match_chunks_shared",
+        "Chunks that several threads matched together.",
+        lambda one: one.chunks_shared,
+    ),
+    _folded(
         "operations_lost",
         "Operations that the store has lost, ever.",
         lambda one: _loss(one.store, lambda loss: loss.total) or 0,
@@ -200,11 +210,7 @@ FOLD: Final[Sequence[Meter[FoldReading]]] = (
         "Memory of the queries' index.",
         lambda one: one.figures.footprint.index,
     ),
-    gauge(
-        "match_memory_bytes",
-        "Memory that threads which match write into.",
-        lambda one: one.figures.footprint.scratch,
-    ),
+    MATCH_MEMORY,
     JOIN_GROUPS,
     *CONDITION,
     LOG_HEAD,

@@ -6,6 +6,7 @@ from typing import Final
 
 from psoup.app.admission.slots import SlotStatistics
 from psoup.app.admission.traffic import TrafficStatistics
+from psoup.app.backend.at_hand import AtHandStatistics
 from psoup.app.backend.partials_ahead import AheadStatistics
 from psoup.app.backend.renewals import RenewalStatistics
 from psoup.app.backend.service import Service
@@ -22,6 +23,7 @@ from psoup.app.operate.meters.engine import (
     JOIN_GROUPS,
     LOG_HEAD,
     LONGEST_PUBLISH,
+    MATCH_MEMORY,
     OPERATIONS,
     PUBLISHES,
     EngineReading,
@@ -52,6 +54,7 @@ class ProcessReading:
     Attributes:
         invocations: queries that it has answered.
         lines_left_out: of its request log, because there were too many.
+        at_hand: appended here and not applied; None = the engine is in another process.
         tuples_cache: of an API worker; None = the engine is in this process.
         partials: aggregates of whole chunks that are kept between invocations.
         ahead: who makes some of them before anybody asks.
@@ -59,6 +62,7 @@ class ProcessReading:
     """
 
     submission: SubmissionStatistics
+    at_hand: AtHandStatistics | None
     slots: SlotStatistics
     waiting: WaitingStatistics
     traffic: TrafficStatistics
@@ -96,8 +100,10 @@ def read_process(
     service: Service, room: WaitingRoom, front: Front, guesses: Guesses
 ) -> ProcessReading:
     """Return what this process has and has counted. Asks no store."""
+    hand = service.backend.at_hand
     return ProcessReading(
         submission=service.submission.statistics(),
+        at_hand=None if hand is None else hand.statistics(),
         slots=front.slots.statistics(),
         waiting=room.statistics(),
         traffic=front.traffic.statistics(),
@@ -134,6 +140,13 @@ def _cache(
     )
 
 
+def _at_hand(
+    name: str, text: str, kind: Kind, read: Callable[[AtHandStatistics], Value]
+) -> Meter[ProcessReading]:
+    """Return a meter of a process that appends and applies."""
+    return Meter(name, text, kind, lambda one: None if one.at_hand is None else read(one.at_hand))
+
+
 SERVICE: Final[Sequence[Meter[ServiceReading]]] = (
     APPLIED,
     gauge(
@@ -142,6 +155,7 @@ SERVICE: Final[Sequence[Meter[ServiceReading]]] = (
         lambda one: max(0, one.figures.applied - one.figures.published),
     ),
     HITS_MEMORY,
+    MATCH_MEMORY,
     JOIN_GROUPS,
     LONGEST_PUBLISH,
     *CONDITION,
@@ -177,6 +191,24 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
         "append_operations",
         "Operations that these calls carried.",
         lambda one: one.submission.operations,
+    ),
+    _at_hand(
+        "at_hand_operations",
+        "Operations that were appended here and are not applied.",
+        Kind.GAUGE,
+        lambda hand: hand.operations,
+    ),
+    _at_hand(
+        "at_hand_bytes",
+        "Bytes of their bodies and texts.",
+        Kind.GAUGE,
+        lambda hand: hand.nbytes,
+    ),
+    _at_hand(
+        "at_hand_folded",
+        "Operations folded without reading the log.",
+        Kind.COUNTER,
+        lambda hand: hand.taken,
     ),
     gauge("requests_working", "Requests that are worked on.", lambda one: one.slots.working),
     gauge(
