@@ -207,9 +207,9 @@ BACKLOG_BYTES_MAX: Final = 256 * MIB
 FOLD_OPERATIONS_MAX: Final = 64
 """Operations folded in one turn of the loop, and appended by one call of the log: some 2 ms of the store."""
 FOLD_BYTES_MAX: Final = 8 * MIB
-"""Bodies folded in one turn of the loop, and kept between append and fold."""
+"""Bodies folded in one turn of the loop; bodies, and texts of queries, kept between append and fold."""
 AT_HAND_OPERATIONS_MAX: Final = 1_024
-"""Operations kept between append and fold: texts of queries may take 64 KiB each. Later ones are read from the log."""
+"""Operations kept between append and fold. Later ones are read from the log."""
 FOLD_AT_ONCE_OPERATIONS_MAX: Final = 16
 """Operations folded where they were appended, beside requests: some 0.5 ms."""
 FOLD_AT_ONCE_BYTES_MAX: Final = 4 * KIB

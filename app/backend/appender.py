@@ -15,11 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psoup.app.backend.at_hand import AtHand, Wake
+from psoup.app.backend.at_hand import AtHand, TellAppended
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
 from psoup.engine.log.contract import Appended, Log
-from psoup.engine.log.operation import Content, Register, Rows
+from psoup.engine.log.operation import Content, Rows
 from psoup.engine.tuples.batch import Seq
 
 Shown = tuple[Appended, Seq]
@@ -66,7 +66,7 @@ class Appender:
         log: Log,
         *,
         start: Callable[[Callable[[], None]], object],
-        wake: Wake,
+        wake: TellAppended,
         at_hand: AtHand | None,
     ) -> None:
         """Append to `log`.
@@ -240,15 +240,6 @@ class Appender:
             except EngineError as error:
                 head = error
         return [_shown(one, head) for one in outcomes], at_hand
-
-
-def carried_bytes(content: Content) -> int:
-    """Return the bytes of an operation on its way into the log: of its body, or of a query's text."""
-    if isinstance(content, Rows):
-        return len(content.body)
-    if not isinstance(content, Register):
-        return 0
-    return len(content.sql) + (0 if content.text is None else len(content.text.sql))
 
 
 def _shown(outcome: Appended | EngineError, head: Seq | EngineError) -> Shown | EngineError:

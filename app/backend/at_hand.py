@@ -12,12 +12,12 @@ from typing import Protocol
 from psoup.engine import limits
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import Appended
-from psoup.engine.log.operation import Content, Operation, Rows
+from psoup.engine.log.operation import Content, Operation, carried_bytes
 from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
 
 
-class Wake(Protocol):
+class TellAppended(Protocol):
     """Tells a backend that something was appended."""
 
     def __call__(self, *, at_hand: bool = False, lone: bool = False) -> None:
@@ -27,7 +27,7 @@ class Wake(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AtHandStatistics:
-    """Operations at hand, the bytes of their bodies, and how many were taken since the start."""
+    """Operations at hand, the bytes of their bodies and texts, and how many were taken since the start."""
 
     operations: int
     nbytes: int
@@ -37,8 +37,8 @@ class AtHandStatistics:
 class AtHand:
     """Operations by seq, of one life of the store. Thread-safe.
 
-    What was stored in one life may be missing in the next: so `forget` begins another, before the store is used again,
-    and what was begun to be appended before that is not taken any more.
+    What was stored in one life may be missing in the next: so `forget` begins another once the store is back, before
+    anything is folded, and what was begun to be appended before that is not taken any more.
 
     Attributes:
         is_incomplete: something may have been appended that was never here, and the log was not read since.
@@ -81,7 +81,7 @@ class AtHand:
                 if not one.first_tuple_id:
                     return False
                 operation = Operation(one.seq, one.arrival_us, one.first_tuple_id, content)
-                nbytes = self._nbytes + _nbytes(content)
+                nbytes = self._nbytes + carried_bytes(content)
                 if nbytes > self._bytes_max or len(self._operations) >= self._operations_max:
                     return False
                 self._operations[operation.seq] = operation
@@ -103,12 +103,12 @@ class AtHand:
         with self._lock:
             if self._operations and min(self._operations) <= after:
                 for seq in [seq for seq in self._operations if seq <= after]:
-                    self._nbytes -= _nbytes(self._operations.pop(seq).content)
+                    self._nbytes -= carried_bytes(self._operations.pop(seq).content)
             while len(found) < operations_max:
                 operation = self._operations.pop(Seq(after + 1 + len(found)), None)
                 if operation is None:
                     break
-                self._nbytes -= _nbytes(operation.content)
+                self._nbytes -= carried_bytes(operation.content)
                 found.append(operation)
             self._taken += len(found)
         return found
@@ -129,11 +129,7 @@ class AtHand:
     def check(self) -> None:
         """Raise AssertionError if bytes are miscounted, or there are too many. For tests."""
         with self._lock:
-            if self._nbytes != sum(_nbytes(one.content) for one in self._operations.values()):
+            if self._nbytes != sum(carried_bytes(one.content) for one in self._operations.values()):
                 raise AssertionError("bytes at hand are counted")
             if self._nbytes > self._bytes_max or len(self._operations) > self._operations_max:
                 raise AssertionError(f"{len(self._operations)} operations are at hand")
-
-
-def _nbytes(content: Content) -> int:
-    return len(content.body) if isinstance(content, Rows) else 0

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from psoup.app.backend.appender import Appender, Outcomes, Shown, carried_bytes
+from psoup.app.backend.appender import Appender, Outcomes, Shown
 from psoup.app.backend.applied import AppliedPosition, Mark
-from psoup.app.backend.at_hand import AtHand, Wake
+from psoup.app.backend.at_hand import AtHand, TellAppended
 from psoup.app.errors import MemoryFullError
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, OverloadedError
@@ -27,6 +27,7 @@ from psoup.engine.log.operation import (
     Remove,
     Staged,
     Tick,
+    carried_bytes,
 )
 from psoup.engine.store.errors import CommitUnknownError
 from psoup.engine.tuples.batch import Seq
@@ -96,7 +97,7 @@ class Submission:
         *,
         log: Log,
         applied: AppliedPosition,
-        wake: Wake,
+        wake: TellAppended,
         at_hand: AtHand | None,
         find_room: Callable[[], None],
         in_flight_max: int,

@@ -344,9 +344,9 @@ class FoldLoop(InProcess):
 
     def _reopen(self) -> None:
         """Have the store back, still as its one writer; it has to hold what was folded."""
-        if self.at_hand is not None:
-            self.at_hand.forget()
         self._store.reopen()
+        if self.at_hand is not None:
+            self.at_hand.forget()  # with what was confirmed while it came back
         self._told.forget()
         self._fold.compare()
 

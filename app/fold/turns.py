@@ -185,7 +185,6 @@ class Fold:
 
         A commit that begins among them is applied whole, however large.
         """
-        self.check_failure()
         if self._publishing.is_due():
             self.publish()
         self._trimming.trim(self.published)

@@ -224,6 +224,22 @@ def key_of(content: Content) -> RequestKey | None:
     return content.key if isinstance(content, Rows | Register) else None
 
 
+def carried_bytes(content: Content) -> int:
+    """Return the bytes of all that may be large in an operation: a body, texts of a query, handles. O(texts)."""
+    match content:
+        case Rows():
+            return len(content.body)
+        case Register():
+            texts = [content.sql] if content.text is None else [content.sql, content.text.sql]
+            return sum(len(text.encode()) for text in texts)
+        case Replace():
+            return carried_bytes(content.query)
+        case Drop():
+            return sum(map(len, content.queries))
+        case _:
+            return 0
+
+
 @value_type
 class Operation:
     """One entry of the log.

@@ -38,16 +38,22 @@ class Interfered:
 
 
 class InterferedLog(Interfered):
-    """The log. It appends nothing at once, and does not tell tuple ids.
+    """The log, which appends nothing at once, as that of a server: `append_many` is the call that brings rows.
 
-    So `append_many` is the call that brings rows, and `read` the one that brings them to the fold.
+    Where a test has it tell no tuple ids, nothing is at hand, and `read` is the call that brings rows to the fold.
     """
+
+    def __init__(self, log: Any) -> None:
+        super().__init__(log)
+        self.tells_ids = True
 
     def append_at_once(self, _: Content) -> None:
         return None
 
     def append_many(self, contents: Sequence[Content]) -> list[Appended | EngineError]:
-        outcomes = self.__getattr__("append_many")(contents)
+        outcomes: list[Appended | EngineError] = self.__getattr__("append_many")(contents)
+        if self.tells_ids:
+            return outcomes
         return [
             replace(one, first_tuple_id=NO_TUPLE) if isinstance(one, Appended) else one
             for one in outcomes

@@ -9,7 +9,9 @@ import pytest
 
 from psoup.app.backend.appender import Appender
 from psoup.app.backend.at_hand import AtHand
+from psoup.engine.errors import EngineError, StaleDeclarationError
 from psoup.engine.log.operation import Content
+from psoup.engine.store.errors import CommitUnknownError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq
 from tests.app.backend.test_appender import Calls
 from tests.storage.samples import declare, request_key, rows, txn
@@ -30,12 +32,15 @@ class AtOnce(Calls):
     def __init__(self, hand: AtHand) -> None:
         super().__init__()
         self.hand, self.is_lost = hand, False
+        self.error: EngineError | None = None
         self.log.append(declare("a"))
 
     def append_many(self, contents: Sequence[Content]) -> Any:
         outcomes = super().append_many(contents)
         if self.is_lost:
             self.hand.forget()
+        if self.error is not None:
+            raise self.error
         return outcomes
 
     def append_at_once(self, content: Content) -> Any:
@@ -96,6 +101,27 @@ async def test_what_was_begun_in_another_life_of_the_store_is_not_at_hand(fold, 
         await fold.appender.append([rows(1)], 1)
     assert [Told(at_hand=False, lone=False)] == fold.told
     assert [] == fold.seqs()
+
+
+@pytest.mark.parametrize("error", [CommitUnknownError("lost"), StoreUnavailableError("away")])
+async def test_an_append_that_failed_or_may_have_is_not_at_hand(fold, error):
+    """The log is to say what it has: here it has stored the row, and nobody was told so."""
+    fold.log.error = error
+    with pytest.raises(type(error)):
+        await fold.appender.append([rows(1)], 1)
+    assert [Told(at_hand=False, lone=False)] == fold.told
+    assert [] == fold.seqs()
+    assert 2 == fold.log.log.head()
+
+
+async def test_what_was_refused_or_stored_before_is_nothing_to_read(fold):
+    """Of two operations that were not stored, and one that was, all is at hand."""
+    contents = [rows(1, txn=txn()), rows(1, txn=txn()), rows(9)]
+    outcomes = await fold.appender.append(contents, 1)
+    assert [False, True] == [shown[0].duplicate for shown in outcomes[:2]]
+    assert isinstance(outcomes[2], StaleDeclarationError)
+    assert [Told(at_hand=True, lone=True)] == fold.told
+    assert [2] == fold.seqs()
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ async def held_back() -> AsyncIterator[tuple[Api, FaultyStore]]:
     """Yield an application with streams `trades` and `other` whose registrations are soon 202."""
     async with running(SETTINGS) as probe:
         store = FaultyStore(probe.clock)
+    store.log.tells_ids = False
     async with running(SETTINGS, store=store) as api:
         await api.declare()
         await api.declare("other")

@@ -16,6 +16,7 @@ from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
+from psoup.engine.log.contract import Appended
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries
 from psoup.engine.tuples.batch import Seq
@@ -59,6 +60,21 @@ class Folding:
     def wait(self, seq: int) -> None:
         """Wake the loop and return once `seq` is applied."""
         self.loop.wake()
+        self.reach(seq)
+
+    def hand_over(self, world: World, *, life: int | None = None) -> Seq:
+        """Hand over what the world has appended last, as who appends does; return its seq. The loop is not told.
+
+        `life` is that in which it was begun, None = the present one.
+        """
+        hand, one = self.loop.at_hand, world.history[-1]
+        assert hand is not None
+        stored = Appended(one.seq, one.arrival_us, first_tuple_id=one.first_tuple_id)
+        hand.put([one.content], [stored], life=hand.life if life is None else life)
+        return one.seq
+
+    def reach(self, seq: int) -> None:
+        """Return once `seq` is applied; nobody is told."""
         with self._moved:
             assert self._moved.wait_for(lambda: self._applied >= seq, WAIT_S), "it is applied"
 
@@ -101,13 +117,22 @@ def folding(store: Any, **more: Any) -> Iterator[Folding]:
 class ShortRun:
     """Every kind of operation, a tick of the loop's own and a restart, over a store that may fail.
 
+    With `at_hand` what is appended is handed over, and a lone row is folded where that is done.
     The clock is that of a memory store; without one no time passes, and there is no tick.
     """
 
     def __init__(
-        self, store: Any, plain: Any, clock: ManualClock | None = None, *, answers: bool = True
+        self,
+        store: Any,
+        plain: Any,
+        clock: ManualClock | None = None,
+        *,
+        answers: bool = True,
+        at_hand: bool = False,
     ) -> None:
         self.store, self.plain, self.clock, self.answers = store, plain, clock, answers
+        self.at_hand, self.taken = at_hand, 0
+        """Operations folded out of what was at hand, before the restart."""
         self.world = World(plain, clock)
         self.kept_us = None if clock is None else KEPT_US
         self.expected = [1, 2, 3, 4] if clock is None else [3, 4]
@@ -118,21 +143,28 @@ class ShortRun:
         world = self.world
         with folding(self.store, answers=self.answers) as one:
             for name in ("s", "gone"):
-                one.wait(world.declare(schema(name, self.kept_us), fold=False).seq)
-                one.wait(world.append(name, numbers(0, 1, 2), fold=False).seq)
+                world.declare(schema(name, self.kept_us), fold=False)
+                self._fold(one)
+                world.append(name, numbers(0, 1, 2), fold=False)
+                self._fold(one)
             self.query_id = world.register("SELECT a FROM s WHERE a > 0", fold=False)
-            one.wait(self.plain.log.head())
-            one.wait(world.drop("gone", fold=False).seq)
+            self._fold(one)
+            world.drop("gone", fold=False)
+            self._fold(one)
             if self.clock is not None:
                 self.clock.advance(2 * KEPT_US)
                 one.wait(self.plain.log.head() + 1)  # the tick that forgets what `s` holds
-            one.wait(world.append("s", numbers(0, 3), fold=False).seq)
+            world.append("s", numbers(0, 3), fold=False)
+            self._fold(one)
+            hand = one.loop.at_hand
+            self.taken = 0 if hand is None else hand.statistics().taken
 
     @contextlib.contextmanager
     def after(self) -> Iterator[Folding]:
         """Start again and append; the loop goes on in the block."""
         with folding(self.store, answers=self.answers) as one:
-            one.wait(self.world.append("s", numbers(4), fold=False).seq)
+            self.world.append("s", numbers(4), fold=False)
+            self._fold(one)
             yield one
 
     def outcome(self, one: Folding, fired: threading.Event) -> list[int]:
@@ -148,3 +180,12 @@ class ShortRun:
         results.check()
         held = [batch.seq for batch in results.checkpoint().batches]
         assert held == list(log.held_batches(log.head()))
+
+    def _fold(self, one: Folding) -> None:
+        """Return once what was appended last is applied: out of what is at hand, or from the log."""
+        if self.at_hand:
+            seq = one.hand_over(self.world)
+            one.loop.wake(at_hand=True, lone=True)
+            one.reach(seq)
+        else:
+            one.wait(self.world.history[-1].seq)

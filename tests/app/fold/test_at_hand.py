@@ -1,7 +1,6 @@
 """What this process has appended is folded without the log, by whom it is appended or by the loop."""
 
 import contextlib
-from collections.abc import Iterator
 
 import pytest
 
@@ -10,72 +9,20 @@ from psoup.app.backend.contract import Phase
 from psoup.app.fold import loop as fold_loop
 from psoup.app.fold.figures import FoldFigures
 from psoup.app.fold.publishing import Publishing
-from psoup.engine import limits
-from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
 from psoup.engine.log.contract import Appended
-from psoup.engine.store.errors import CommitUnknownError, StoreUnavailableError
+from psoup.engine.log.operation import Drop, QueryId, Register, Replace, carried_bytes
+from psoup.engine.query.parameters import RegisteredText
+from psoup.engine.store.errors import CommitUnknownError, StoreFullError, StoreUnavailableError
 from psoup.engine.tuples.batch import Seq, TupleId
-from tests.app.faults import FaultyStore
-from tests.app.fold.folding import Folding, folding, numbers, schema
-from tests.app.support import START_US
+from psoup.engine.tuples.schema import StreamId
 from tests.patience import WAIT_S, wait_until
 from tests.storage.samples import rows, txn
-from tests.world import World
-
-
-class Appending:
-    """A loop that rests until it is woken, over a stream `s` and a query that shows all of its rows."""
-
-    def __init__(self, one: Folding) -> None:
-        self.folding, self.loop, self.world = one, one.loop, World(one.store.plain)
-        assert self.loop.at_hand is not None
-        self.hand, self.reads = self.loop.at_hand, 0
-        one.store.log.before["read"] = self._count
-        self.world.declare(schema("s", None), fold=False)
-        self.query_id = self.world.register("SELECT a FROM s", fold=False)
-        one.wait(2)
-
-    def append(self, *values: int, handed: bool = True, life: int | None = None) -> Seq:
-        """Append rows, and hand them over."""
-        appended = self.world.append("s", numbers(*values), fold=False)
-        if handed:
-            content = self.world.history[-1].content
-            given = self.hand.life if life is None else life
-            self.hand.put([content], [appended], life=given)
-        return appended.seq
-
-    def shown(self) -> list[int]:
-        return self.folding.answer(self.query_id)
-
-    def _count(self) -> None:
-        self.reads += 1
-
-
-@pytest.fixture
-def one(monkeypatch: pytest.MonkeyPatch) -> Iterator[Appending]:
-    monkeypatch.setattr(fold_loop, "IDLE_S", WAIT_S)
-    monkeypatch.setattr(limits, "PUBLISH_AFTER_S", WAIT_S)
-    monkeypatch.setattr(limits, "FIGURES_EVERY_S", WAIT_S)
-    with folding(FaultyStore(ManualClock(START_US))) as running:
-        appending = Appending(running)
-        yield appending
-        appending.hand.check()
-
-
-def until_it_rests(one: Appending) -> None:
-    """Return when the loop waits to be woken."""
-
-    def rests() -> bool:
-        with one.loop._fold.turning:
-            return one.loop._idle and not one.loop._wake.is_set()
-
-    wait_until(rests, "the loop rests")
 
 
 def test_a_row_is_folded_in_the_thread_that_has_appended_it(one):
     """It is shown when that thread goes on, and nobody has read the log."""
-    until_it_rests(one)
+    one.until_it_rests()
     before = one.reads
     for value in (1, 2):
         one.append(value)
@@ -86,13 +33,12 @@ def test_a_row_is_folded_in_the_thread_that_has_appended_it(one):
 
 def test_the_loop_folds_what_is_at_hand_and_does_not_read_behind_it(one):
     """More than a little is the loop's; as long as nobody else appends it asks no store."""
-    until_it_rests(one)
+    one.until_it_rests()
     before = one.reads
     seqs = [one.append(value) for value in range(100)]
     one.loop.wake(at_hand=True)
-    with one.folding._moved:
-        assert one.folding._moved.wait_for(lambda: one.folding._applied >= seqs[-1], WAIT_S)
-    until_it_rests(one)
+    one.folding.reach(seqs[-1])
+    one.until_it_rests()
     assert list(range(100)) == one.shown()
     assert before == one.reads
 
@@ -121,7 +67,7 @@ def test_what_a_lost_life_of_the_store_has_confirmed_is_not_folded(one):
 
 def test_a_bug_in_another_thread_ends_the_loop(one, monkeypatch):
     """As one in its own: nothing is published behind it."""
-    until_it_rests(one)
+    one.until_it_rests()
     monkeypatch.setattr(Engine, "apply", lambda *_: 1 / 0)
     published = one.loop.figures().published
     one.append(1)
@@ -134,7 +80,7 @@ def test_a_bug_in_another_thread_ends_the_loop(one, monkeypatch):
 @pytest.mark.parametrize("error", [StoreUnavailableError("not the store's"), KeyboardInterrupt()])
 def test_any_error_in_another_thread_ends_the_loop(one, monkeypatch, error):
     """Also one that looks like the store's, or that is no Exception: what was half done is not gone on from."""
-    until_it_rests(one)
+    one.until_it_rests()
 
     def broken(*_):
         raise error
@@ -152,7 +98,7 @@ def test_any_error_in_another_thread_ends_the_loop(one, monkeypatch, error):
 
 def test_nothing_is_folded_while_the_store_is_down(one, monkeypatch):
     """It may come back with less: it is compared first. Then rows are folded where they are appended again."""
-    until_it_rests(one)
+    one.until_it_rests()
     monkeypatch.setattr(fold_loop, "RETRY_S_FIRST", 0.01)
     fold, life = one.loop._fold, one.hand.life
     with one.folding.store.failing("log", "read", StoreUnavailableError("away")) as again:
@@ -176,7 +122,7 @@ def test_what_takes_longer_or_is_due_first_is_left_to_the_loop(
     one, monkeypatch, owner, name, answer
 ):
     """Nothing is shown by the thread that has appended, and nothing lost."""
-    until_it_rests(one)
+    one.until_it_rests()
     one.append(1)
     with monkeypatch.context() as patch:
         patch.setattr(owner, name, lambda *_: answer)
@@ -189,7 +135,7 @@ def test_what_takes_longer_or_is_due_first_is_left_to_the_loop(
 
 def test_what_the_loop_itself_appends_is_not_at_hand(one, monkeypatch):
     """So the log is read at once, not after a rest."""
-    until_it_rests(one)
+    one.until_it_rests()
     fold = one.loop._fold
     with fold.turning:
         fold._due._due_next_s = 0.0
@@ -201,13 +147,12 @@ def test_what_the_loop_itself_appends_is_not_at_hand(one, monkeypatch):
 
 def test_nothing_lags_once_all_is_folded(one):
     """By the loop, which reads nothing behind it."""
-    until_it_rests(one)
+    one.until_it_rests()
     one.append(1)
     one.append(2)
     one.loop.wake(at_hand=True)
-    with one.folding._moved:
-        assert one.folding._moved.wait_for(lambda: one.folding._applied >= 4, WAIT_S)
-    until_it_rests(one)
+    one.folding.reach(4)
+    one.until_it_rests()
     assert one.loop._fold._waiting_since_us is None
     turns = one.loop.statistics().turns
     assert one.loop._fold.turn_here()
@@ -222,6 +167,17 @@ def test_as_much_is_at_hand_as_there_is_room_for():
     assert hand.put([rows(1), rows(1, txn=txn())], [stored[0], duplicate], life=0)
     assert not hand.put([rows(1, body=b"seven b")], [stored[1]], life=0)
     assert not hand.put([rows(1)], [CommitUnknownError("lost")], life=0)
+    assert not hand.put([rows(1)], [Appended(Seq(6), 0)], life=0), "its tuple id was not told"
+    assert hand.put([rows(1)], [StoreFullError("no room")], life=0)
+    text = "SELECT é FROM s"
+    query = Register(QueryId("q_1"), text, {}, text=RegisteredText(text, {}))
+    for one, nbytes in (
+        (query, 32),
+        (Replace(query), 32),
+        (Drop(StreamId(1), "s", (QueryId("q_"),) * 9), 18),
+    ):
+        assert nbytes == carried_bytes(one)
+        assert not hand.put([one], [stored[1]], life=0), "its texts find no room"
     assert hand.put([rows(1)], [stored[1]], life=0)
     assert not hand.put([rows(1, body=b"")], [stored[2]], life=0)
     hand.check()

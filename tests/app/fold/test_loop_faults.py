@@ -27,6 +27,8 @@ CALLS = {
     "token": ("take_over", "tell"),
 }
 METHODS = [(contract, method) for contract, methods in CALLS.items() for method in methods]
+WAYS = {"answers": {}, "publishes": {"answers": False}, "at-hand": {"at_hand": True}}
+"""Whether the loop answers, and how what is appended comes to it."""
 TRANSIENT = (StoreUnavailableError, RecoveringError, StoreFullError)
 IDLE_CALLS_MAX = 16
 """An idle loop goes on reading: the calls of a short run that are tried are these first ones."""
@@ -55,33 +57,34 @@ def faulty() -> tuple[FaultyStore, ManualClock]:
     return FaultyStore(clock), clock
 
 
-def calls_of_a_run(contract: str, method: str, *, answers: bool) -> int:
+def calls_of_a_run(contract: str, method: str, **way: bool) -> int:
     """Return how often a run calls the method when nothing fails."""
     store, clock = faulty()
     counted = Failing(store, contract, method)
-    run = ShortRun(store, store.plain, clock, answers=answers)
+    run = ShortRun(store, store.plain, clock, **way)
     run.before()
     with run.after() as one:
+        assert bool(run.taken) == run.at_hand, "the case is the one it claims to be"
         calls = counted.calls
         counted.fired.set()
         assert run.expected == run.outcome(one, counted.fired)
     return min(calls, IDLE_CALLS_MAX)
 
 
-@pytest.mark.parametrize("answers", [True, False], ids=["answers", "publishes"])
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(("contract", "method"), METHODS)
-def test_loop_after_a_call_that_fails_once_goes_on(monkeypatch, contract, method, answers):
+def test_loop_after_a_call_that_fails_once_goes_on(monkeypatch, contract, method, way):
     """Whichever call fails, and however: the service is live again, and answers as if it had not."""
     quicken(monkeypatch)
     errors = (CommitUnknownError, *TRANSIENT) if method == "append" else TRANSIENT
-    calls = calls_of_a_run(contract, method, answers=answers)
+    calls = calls_of_a_run(contract, method, **way)
     assert calls > 0
     for nth in range(1, calls + 1):
         for error in errors:
             store, clock = faulty()
             failing = Failing(store, contract, method)
             failing.fail(nth, error("once"))
-            run = ShortRun(store, store.plain, clock, answers=answers)
+            run = ShortRun(store, store.plain, clock, **way)
             run.before()
             with run.after() as one:
                 outcome = run.outcome(one, failing.fired)
@@ -108,11 +111,13 @@ def test_loop_after_damage_or_a_bug_publishes_nothing_more(monkeypatch, contract
     one.loop._thread.join(WAIT_S)  # it may have ended by now
     assert (True, False) == (failing.fired.is_set(), one.loop._thread.is_alive())
     applied = store.plain.results.cut().seq
+    shown = one.loop.figures().applied
     world.append("s", numbers(2), fold=False)
-    one.loop.wake()
+    one.hand_over(world)
+    one.loop.wake(at_hand=True, lone=True)
     one.loop.stop()
     assert Phase.FAILED is one.loop.phase
-    assert applied == store.plain.results.cut().seq
+    assert (applied, shown) == (store.plain.results.cut().seq, one.loop.figures().applied)
 
 
 class LostAnswers:
@@ -171,7 +176,7 @@ def test_loop_after_any_exchange_with_its_server_that_fails_goes_on(
     nth = calls = 0
     while nth <= calls:
         store = server.empty_store(tmp_path / str(nth))
-        run = ShortRun(store, store)
+        run = ShortRun(store, store, at_hand=not carried_out)
         with monkeypatch.context() as patch:
             lost = LostAnswers(patch, nth, carried_out=carried_out, error=error)
             run.before()

@@ -174,10 +174,13 @@ def test_loop_that_is_fenced_publishes_nothing_more(store, clock, monkeypatch, c
     assert not one.loop._thread.is_alive()
     assert ([Phase.FENCED], Phase.FENCED) == (lost.phases, one.loop.phase)
     applied = store.plain.results.cut().seq
+    shown = one.loop.figures().applied
     world.append("s", numbers(2), fold=False)
-    one.loop.wake()
+    if answers:  # else nothing is at hand
+        one.hand_over(world)
+    one.loop.wake(at_hand=answers, lone=answers)
     one.loop.stop()
-    assert applied == store.plain.results.cut().seq
+    assert (applied, shown) == (store.plain.results.cut().seq, one.loop.figures().applied)
     assert (Phase.FENCED, [Phase.FENCED]) == (one.loop.phase, lost.phases)
 
 

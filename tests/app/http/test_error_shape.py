@@ -187,6 +187,7 @@ async def test_overloaded_when_all_appends_are_on_their_way(store: FaultyStore):
 async def test_accepted_is_what_is_committed_and_not_applied(faulty: Api, store: FaultyStore):
     """At the deadline rows, queries, streams and removals are 202 with their position; later they show."""
     old = await faulty.register("SELECT px FROM trades")
+    store.log.tells_ids = False
     with store.waiting("log", "read"), hurried(faulty, *DEADLINES):
         rows = await faulty.rows([row(0), row(1)])
         assert (202, 2, 3) == (rows.status_code, rows.json()["accepted"], rows.json()["seq"])

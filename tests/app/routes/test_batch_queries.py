@@ -291,6 +291,7 @@ def store() -> FaultyStore:
 async def test_batch_that_is_not_applied_in_time_is_202_or_not_begun(store, monkeypatch):
     """What is committed is filling, and described so; what was not begun says so and can be sent again."""
     monkeypatch.setattr(batch_queries, "SLICE", 3)
+    store.log.tells_ids = False
     quick = dataclasses.replace(SETTINGS, register_deadline_s=1, invoke_deadline_s=1)
     async with running(quick, store=store) as api:
         await api.declare()

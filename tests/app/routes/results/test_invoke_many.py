@@ -196,6 +196,7 @@ async def test_invoke_waits_for_the_position_asked_for():
 async def test_invoke_of_a_query_being_filled_is_a_problem_beside_the_others():
     """A registration that is committed and not applied by the deadline holds nobody else up."""
     store = FaultyStore(ManualClock(START_US))
+    store.log.tells_ids = False
     quick = dataclasses.replace(SETTINGS, register_deadline_s=0.5, invoke_deadline_s=0.5)
     async with running(quick, store=store) as api:
         await api.declare()
