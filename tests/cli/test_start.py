@@ -50,6 +50,20 @@ def starting(*arguments, **options):
     return child([*PSOUP, *map(str, arguments)], stderr=subprocess.PIPE, text=True, **options)
 
 
+def test_end_looks_for_no_garbage_in_what_was_loaded():
+    """Python would look through all of it several times: half a second of a service."""
+    lines = (
+        "import atexit, gc, sys",
+        "sys.argv = ['psoup', '--version']",
+        "atexit.register(lambda: print(gc.get_freeze_count() > len(gc.get_objects())))",
+        "import psoup.__main__ as program",
+        "program.main()",
+    )
+    command = [sys.executable, "-P", "-c", "\n".join(lines)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "True" == done.stdout.splitlines()[-1]
+
+
 @pytest.mark.service
 def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
     """Log lines tell of the store and the address first, and of the API pages when it is ready."""
