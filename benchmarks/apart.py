@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,11 +87,11 @@ class Apart:
         log = self.folder / f"{name}.log"
         return self._stack.enter_context(started(command, log))
 
-    def api(self, workers: int) -> Service:
+    def api(self, workers: int, settings: Mapping[str, str] | None = None) -> Service:
         """Return the API of so many workers, ready."""
         command = ["api", "--store", self.url, "--workers", str(workers)]
         log = self.folder / f"api-{workers}.log"
-        serving = listening(command, log, data=self.folder / "api")
+        serving = listening(command, log, data=self.folder / "api", settings=settings)
         return self._stack.enter_context(serving)
 
     def worker_pids(self, api: Service) -> Sequence[int]:

@@ -1,10 +1,11 @@
 """Waiting for changes: how soon they are told, what thousands who wait cost, and what a sync costs that finds nothing.
 
-One service in a process of its own, over its durable store; the clients are sockets of this process and share its
-cores with it. They wait for queries that differ, and only some of what is appended matches. Times are taken here, of
-the same clock.
+One service in a process of its own, over its durable store, and for thousands who wait also one worker of `psoup api`
+beside an engine; the clients are sockets of this process and share its cores with it. They wait for queries that
+differ, and only some of what is appended matches. Times are taken here, of the same clock.
 """
 
+import contextlib
 import functools
 import json
 import selectors
@@ -12,11 +13,13 @@ import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
 from benchmarks import process, service as services
+from benchmarks.apart import Apart
 from benchmarks.bench import Figure, Size, Survey
 from benchmarks.service import Service
 from psoup.engine.limits import MIB
@@ -34,6 +37,9 @@ WAIT_S = 60.0
 SLOW_BUFFER_BYTES = 4_096
 SETTINGS = {"connections": "16000", "requests_watching": "16000"}
 
+Run = Callable[[], AbstractContextManager[tuple[Service, int]]]
+"""Starts what is measured: the service, and its process that answers."""
+
 
 def contests(size: Size) -> Iterator[Survey]:
     """Yield the three surveys, where /proc tells what a process takes."""
@@ -47,11 +53,16 @@ def contests(size: Size) -> Iterator[Survey]:
             functools.partial(told, count, size.pick(smoke=2, full=ROUNDS)),
         )
     idle, slow = (4, 2) if is_small else (IDLE, SLOW)
-    yield Survey(
-        "waiting-idle",
-        f"{idle:,} long polls that wait, and {slow:,} streams that are read slowly",
-        functools.partial(crowd, idle, slow, 0.2 if is_small else INGEST_S),
-    )
+    crowded = f"{idle:,} long polls that wait, and {slow:,} streams that are read slowly"
+    for key, where, run in (
+        ("waiting-idle", "psoup serve", _service),
+        ("waiting-idle-worker", "psoup api, one worker beside an engine", _worker),
+    ):
+        yield Survey(
+            key,
+            f"{where}: {crowded}",
+            functools.partial(crowd, key, run, idle, slow, 0.2 if is_small else INGEST_S),
+        )
     queries = size.pick(smoke=4, full=SYNCED)
     yield Survey(
         "waiting-sync",
@@ -123,7 +134,7 @@ def told(count: int, rounds: int) -> Sequence[Figure]:
     """Return how long it takes from sending a row, and from its commit, to its event at each subscriber."""
     waits: list[float] = []
     appends: list[float] = []
-    with _service() as one:
+    with _service() as (one, _):
         (query,) = one.register([SQL.format(low=40)], "auto")
         with Crowd(one.port) as crowd:
             for number in range(1, count + 1):
@@ -150,12 +161,12 @@ def told(count: int, rounds: int) -> Sequence[Figure]:
     ]
 
 
-def crowd(idle: int, slow: int, seconds: float) -> Sequence[Figure]:
-    """Return the memory of a service in which many wait, and what its ingest has left."""
-    with _service() as one:
+def crowd(key: str, run: Run, idle: int, slow: int, seconds: float) -> Sequence[Figure]:
+    """Return the memory of the process in which many wait, and what their waiting leaves of ingest."""
+    with run() as (one, pid):
         _ingest(one, seconds)  # what is done for the first time takes longer
         alone = _ingest(one, seconds)
-        before = one.resident_bytes()
+        before = process.resident_bytes(pid)
         queries = one.register(
             [SQL.format(low=1_000 + number % 500) for number in range(500)], "auto"
         )
@@ -172,21 +183,21 @@ def crowd(idle: int, slow: int, seconds: float) -> Sequence[Figure]:
                     path = f"/v1/queries/{query}/events"
                     waiting.ask(path, reads=False, buffer=SLOW_BUFFER_BYTES)
             _await_waiting(one, idle + slow)
-            held = one.resident_bytes()
+            held = process.resident_bytes(pid)
             beside = _ingest(one, seconds)
-            after = one.resident_bytes()
+            after = process.resident_bytes(pid)
     return [
-        Figure("waiting-idle-before", "memory, before", before / MIB, "MiB"),
-        Figure("waiting-idle-memory", "memory, while they wait", held / MIB, "MiB"),
-        Figure("waiting-idle-after", "memory, after that much was ingested", after / MIB, "MiB"),
-        Figure("waiting-idle-alone", "batches of 100 rows a second, nobody waiting", alone, "/s"),
-        Figure("waiting-idle-beside", "the same, while they wait", beside, "/s"),
+        Figure(f"{key}-before", "memory, before", before / MIB, "MiB"),
+        Figure(f"{key}-memory", "memory, while they wait", held / MIB, "MiB"),
+        Figure(f"{key}-after", "memory, after that much was ingested", after / MIB, "MiB"),
+        Figure(f"{key}-alone", "batches of 100 rows a second, nobody waiting", alone, "/s"),
+        Figure(f"{key}-beside", "the same, while they wait", beside, "/s"),
     ]
 
 
 def synced(count: int, rounds: int) -> Sequence[Figure]:
     """Return what a sync takes that finds nothing new."""
-    with _service() as one:
+    with _service() as (one, _):
         handles = one.register([SQL.format(low=40 + number) for number in range(count)], "auto")
         _append(one, "A", 41.0)
         listed: dict[str, Any] = {handle: {"cursor": _cursor(one, handle)} for handle in handles}
@@ -206,25 +217,29 @@ def synced(count: int, rounds: int) -> Sequence[Figure]:
     ]
 
 
-class _service:  # noqa: N801 (a context manager, used as a function)
-    """A service over its durable store, with one stream."""
+@contextlib.contextmanager
+def _service() -> Iterator[tuple[Service, int]]:
+    """Yield a service over its durable store, with one stream, and its process."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, log = Path(folder, "data"), Path(folder, "log")
+        command = ["serve", "--data", str(data)]
+        with services.listening(command, log, data=data, settings=SETTINGS) as one:
+            _declare(one)
+            yield one, one.pid
 
-    def __enter__(self) -> Service:
-        """Start it."""
-        self._folder = tempfile.TemporaryDirectory()
-        folder = Path(self._folder.name)
-        data = folder / "data"
-        self._running = services.listening(
-            ["serve", "--data", str(data)], folder / "log", data=data, settings=SETTINGS
-        )
-        one = self._running.__enter__()
-        one.client.json("PUT", "/v1/streams/trades", {"columns": COLUMNS, "time": None})
-        return one
 
-    def __exit__(self, *error: Any) -> None:  # noqa: ANN401, PYI036 (as they come)
-        """End it."""
-        self._running.__exit__(*error)
-        self._folder.cleanup()
+@contextlib.contextmanager
+def _worker() -> Iterator[tuple[Service, int]]:
+    """Yield the API of one worker beside an engine, with one stream, and the worker's process."""
+    with Apart() as apart:
+        apart.engine()
+        one = apart.api(1, SETTINGS)
+        _declare(one)
+        yield one, apart.worker_pids(one)[0]
+
+
+def _declare(one: Service) -> None:
+    one.client.json("PUT", "/v1/streams/trades", {"columns": COLUMNS, "time": None})
 
 
 def _append(one: Service, name: str, price: float) -> None:
