@@ -184,9 +184,9 @@ async def _registered(
     """Wait for those of the queries that are registered and not applied, while there is time; return all of them."""
     waited_by = (time.monotonic() + latest) / 2
     pending = call.service.pending
-    for query_id in stands:
+    for query in pending.held_among(stands):
         with contextlib.suppress(QueryFillingError):
-            await pending.wait(query_id, timeout_s=waited_by - time.monotonic())
+            await pending.wait_for(query, timeout_s=waited_by - time.monotonic())
     return stands
 
 
@@ -213,13 +213,9 @@ def _written(
 
 def _remember(asked: SyncRequest, synced: Synced) -> None:
     """Note up to where nothing has changed, for who asks the same again."""
-    moved = {
-        query_id: synced.stands[query_id]
-        for query_id in synced.unchanged
-        if synced.stands[query_id] is not asked.stands[query_id]
-    }
-    if moved:
-        asked.stands = {**asked.stands, **moved}
+    if synced.looked_at:
+        looked_at = {query_id: synced.stands[query_id] for query_id in synced.looked_at}
+        asked.stands = {**asked.stands, **looked_at}
 
 
 def _response(call: Call, synced: Synced, body: bytes) -> Response:

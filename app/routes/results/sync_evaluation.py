@@ -47,6 +47,7 @@ class Synced:
         stands: of the queries that have an answer, behind this.
         results: envelopes as JSON, by handle.
         unchanged: handles of those that have not changed.
+        looked_at: of these, those of which the engine was asked.
         entered: of one that has, more is to be told than that rows have left.
         gone: why the others have no answer.
         more: there was no room for all.
@@ -56,6 +57,7 @@ class Synced:
     stands: dict[QueryId, Stand] = field(default_factory=dict)
     results: dict[QueryId, bytes] = field(default_factory=dict)
     unchanged: list[QueryId] = field(default_factory=list)
+    looked_at: list[QueryId] = field(default_factory=list)
     gone: dict[str, EngineError] = field(default_factory=dict)
     entered: bool = False
     more: bool = False
@@ -171,6 +173,7 @@ class _Evaluation:
         if answer.unchanged:
             synced.stands[query_id] = Stand(stand.since, standing)
             synced.unchanged.append(query_id)
+            synced.looked_at.append(query_id)
             return
         page = self._page(answer)
         is_cut = page.answer.next is not answer.next

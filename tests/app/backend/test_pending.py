@@ -267,6 +267,9 @@ async def test_pending_of_other_processes_are_found_beside_those_held(position: 
     assert noted(5, 5) == pending.find(QueryId("q_5")) == pending.held(QueryId("q_5"))
     assert PendingQuery(Seq(3), register(3)) == pending.find(QueryId("q_3"))
     assert pending.held(QueryId("q_3")) is None
+    assert [noted(5, 5), noted(4, 4)] == pending.held_among(
+        [QueryId("q_5"), QueryId("q_3"), QueryId("q_4")]
+    )
     assert pending.find(QueryId("q_9")) is None
     assert pending.find(QueryId("q_0")) is None
 
