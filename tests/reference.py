@@ -5,6 +5,7 @@ tuple, or over every combination of one from each stream. It shares nothing with
 the binder: no columns, no SteMs, no stored hits, no numpy. Whatever differs from it is wrong, here or there.
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -58,20 +59,54 @@ AnswerRow = tuple[str, int | None, tuple[Value | None, ...]]
 """`_id`, `_x` in microseconds, the select list's values."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
-    """A query at one instant: the window of each source, and the tuples inside that retention has kept."""
+    """A query at one instant: the window of each source, and what of its tuples lies inside."""
 
     bound: BoundQuery
     now_us: int
     complete_from_us: int | None
     windows: tuple[Window, ...]
     spans: tuple[Span, ...]
-    sides: tuple[list[ReferenceTuple], ...]
-    coming: tuple[list[ReferenceTuple], ...]
-    """The same and those that the windows will show though nothing arrives."""
-    stretches: tuple[dict[int, Stretch], ...]
-    """By source and tuple id, when its windows show a tuple."""
+    retained: tuple[list[ReferenceTuple], ...]
+    """What retention has kept of each source."""
+
+    @functools.cached_property
+    def stretches(self) -> tuple[dict[int, Stretch], ...]:
+        """By source and tuple id, when its windows show a tuple."""
+        row_windows = self.bound.shape.row_windows or (None,) * len(self.retained)
+        return tuple(
+            stretches(kept, self.windows[place], row_windows[place], place)
+            for place, kept in enumerate(self.retained)
+        )
+
+    @functools.cached_property
+    def sides(self) -> tuple[list[ReferenceTuple], ...]:
+        """The tuples of each source inside its windows."""
+        return tuple(
+            [
+                one
+                for one in kept
+                if one.time_us <= self.now_us
+                and inside(one, span)
+                and one.tuple_id in some
+                and holds(some[one.tuple_id], self.now_us)
+            ]
+            for kept, span, some in zip(self.retained, self.spans, self.stretches, strict=True)
+        )
+
+    @functools.cached_property
+    def coming(self) -> tuple[list[ReferenceTuple], ...]:
+        """The same and those that the windows will show though nothing arrives."""
+        return tuple(
+            [
+                one
+                for one in kept
+                if one.tuple_id in some
+                and ((out := some[one.tuple_id][1]) is None or out > self.now_us)
+            ]
+            for kept, some in zip(self.retained, self.stretches, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,37 +248,14 @@ class Reference:
         now_us = rounded(window, now_us)
         windows = windows_of(window, query.bound.ranges, len(streams))
         spans = tuple(bounds(window, now_us) for window in windows)
-        row_windows = query.bound.shape.row_windows or (None,) * len(streams)
-        shown = tuple(
-            stretches(stream.retained(), windows[place], row_windows[place], place)
-            for place, stream in enumerate(streams)
-        )
-        sides = tuple(
-            [
-                one
-                for one in stream.retained()
-                if one.time_us <= now_us
-                and inside(one, span)
-                and one.tuple_id in some
-                and holds(some[one.tuple_id], now_us)
-            ]
-            for stream, span, some in zip(streams, spans, shown, strict=True)
-        )
-        coming = tuple(
-            [
-                one
-                for one in stream.retained()
-                if one.tuple_id in some and ((out := some[one.tuple_id][1]) is None or out > now_us)
-            ]
-            for stream, some in zip(streams, shown, strict=True)
-        )
         missed_us = [
             kept_us
             for kept_us, (begin_us, _) in zip(kept_from_us, spans, strict=True)
             if kept_us is not None and (begin_us is None or begin_us < kept_us)
         ]
         complete_us = max(missed_us, default=None)
-        return Asked(query.bound, now_us, complete_us, windows, spans, sides, coming, shown)
+        kept = tuple(stream.retained() for stream in streams)
+        return Asked(query.bound, now_us, complete_us, windows, spans, kept)
 
     def _shaped(self, asked: Asked) -> list[ShapedRow]:
         """Return the rows of the answer. Those of groups say when the clock changes them, so it looks ahead."""

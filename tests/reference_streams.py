@@ -29,21 +29,20 @@ class ReferenceStream:
     tuples: list[ReferenceTuple] = field(default_factory=list)
     batches: list[list[ReferenceTuple]] = field(default_factory=list)
     """The same tuples, by the operation that brought them; none is empty."""
+    batch_bytes: list[int] = field(default_factory=list)
+    """What each batch counts in `retention.bytes`, of as many of the first batches as were asked for."""
     high_water_us: int | None = None
     floor_row: int = 0
     floor_us: int | None = None
 
     def retained(self) -> list[ReferenceTuple]:
         """Return the tuples that retention has not let go, in the order they were sent."""
-        return [
-            one
-            for one in self.tuples
-            if one.row >= self.floor_row and (self.floor_us is None or one.time_us >= self.floor_us)
-        ]
+        kept, floor_us = self.tuples[self.floor_row :], self.floor_us
+        return kept if floor_us is None else [one for one in kept if one.time_us >= floor_us]
 
     def complete_from_us(self) -> int | None:
         """Return the time from which nothing has been forgotten; None = nothing ever was."""
-        bounds = [one.time_us + 1 for one in self.tuples if one.row < self.floor_row]
+        bounds = [one.time_us + 1 for one in self.tuples[: self.floor_row]]
         if self.floor_us is not None:
             bounds.append(self.floor_us)
         return max(bounds, default=None)
@@ -85,6 +84,7 @@ def declare_otherwise(stream: ReferenceStream, schema: StreamSchema) -> None:
         [replace(one, values={**nulls, **one.values}) for one in batch] for batch in stream.batches
     ]
     stream.tuples = [one for batch in stream.batches for one in batch]
+    stream.batch_bytes = []
     stream.schema = schema
 
 
@@ -104,6 +104,13 @@ def _value_bytes(stream: ReferenceStream, rows: Iterable[Row]) -> int:
     return total
 
 
+def _batch_bytes(stream: ReferenceStream) -> list[int]:
+    """Return what each batch counts in `retention.bytes`."""
+    for batch in stream.batches[len(stream.batch_bytes) :]:
+        stream.batch_bytes.append(_value_bytes(stream, (one.values for one in batch)))
+    return stream.batch_bytes
+
+
 def forget(stream: ReferenceStream, arrival_us: int) -> None:
     """Raise the two floors to where the declaration puts them at this operation.
 
@@ -119,14 +126,18 @@ def forget(stream: ReferenceStream, arrival_us: int) -> None:
         stream.floor_us = floor_us if stream.floor_us is None else max(stream.floor_us, floor_us)
     if kept.rows is not None:
         stream.floor_row = max(stream.floor_row, len(stream.tuples) - kept.rows)
-    while batches := [batch for batch in stream.batches if batch[-1].row >= stream.floor_row]:
+    first = 0
+    while first < len(stream.batches):
+        oldest = stream.batches[first]
+        if oldest[-1].row < stream.floor_row:
+            first += 1
+            continue
         full = (
-            len(batches) > 1
+            first < len(stream.batches) - 1
             and kept.bytes is not None
-            and kept.bytes
-            < sum(_value_bytes(stream, (one.values for one in batch)) for batch in batches)
+            and kept.bytes < sum(_batch_bytes(stream)[first:])
         )
-        late = stream.floor_us is not None and all(o.time_us < stream.floor_us for o in batches[0])
+        late = stream.floor_us is not None and all(o.time_us < stream.floor_us for o in oldest)
         if not (late or full):
             break
-        stream.floor_row = batches[0][-1].row + 1
+        stream.floor_row = oldest[-1].row + 1
