@@ -9,6 +9,8 @@ record (docs/decisions/0005-sql-semantics.md), and nothing else:
 - DuckDB brings all options of IN and both ends of BETWEEN to one type first: they become comparisons.
 """
 
+import functools
+import itertools
 from collections.abc import Sequence
 from typing import Self
 
@@ -49,18 +51,33 @@ Span = tuple[int | None, int | None]
 """First and last tuple time, both inclusive; None = open."""
 
 
+_NUMBERS = itertools.count()
+
+
+@functools.cache
+def _instance() -> duckdb.DuckDBPyConnection:
+    """Return what all databases of this process are attached to: opening one takes ten times as long."""
+    connection = duckdb.connect()
+    connection.execute(MACROS)
+    return connection
+
+
 class DuckDbOracle:
-    """A database in memory that holds some streams' tuples. Close it, or use it in a `with`."""
+    """A database in memory that holds some streams' tuples. Use it in a `with`."""
 
     def __init__(self) -> None:
         """Open an empty database."""
-        self._connection = duckdb.connect()
-        self._connection.execute(MACROS)
+        self._name = f"oracle_{next(_NUMBERS)}"
+        self._connection = _instance().cursor()
+        self._connection.execute(f"ATTACH ':memory:' AS {self._name}")
+        self._connection.execute(f"SET search_path = '{self._name},memory'")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._connection.execute("SET search_path = 'memory'")
+        self._connection.execute(f"DETACH {self._name}")
         self._connection.close()
 
     def load(
