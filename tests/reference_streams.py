@@ -1,7 +1,8 @@
 """The streams of the naive twin: every tuple ever sent, what retention has let go, and what counts in its bounds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -9,8 +10,7 @@ from psoup.engine.tuples.schema import ClockKind, ColumnType, StreamSchema
 from tests.reference_values import Row
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceTuple:
+class ReferenceTuple(NamedTuple):
     """One tuple: its place in the stream, its id, its time, its values."""
 
     row: int
@@ -81,7 +81,7 @@ def declare_otherwise(stream: ReferenceStream, schema: StreamSchema) -> None:
     """Let a stream keep more or less, and have more columns: None in the tuples there are."""
     nulls = dict.fromkeys(column.name for column in schema.columns)
     stream.batches = [
-        [replace(one, values={**nulls, **one.values}) for one in batch] for batch in stream.batches
+        [one._replace(values={**nulls, **one.values}) for one in batch] for batch in stream.batches
     ]
     stream.tuples = [one for batch in stream.batches for one in batch]
     stream.batch_bytes = []

@@ -4,7 +4,9 @@ Values come from small pools, so that a query's constants (from the same pools) 
 each type are drawn now and then.
 """
 
-from hypothesis import strategies as st
+from typing import Any
+
+from hypothesis import settings, strategies as st
 
 from psoup.engine.limits import DAY_US, SECOND_US
 from psoup.engine.query.values.expression import Value
@@ -33,6 +35,13 @@ POOLS: dict[ColumnType, tuple[list[Value], list[Value]]] = {
 """Per type: values drawn often, and edges drawn now and then."""
 
 COLUMN_NAMES = ("a", "b", "c", "d", "Weird name", "select", 'q"uote', "ü")
+
+
+def fewer(in_suite: int, in_torture: int | None = None, **more: Any) -> settings:
+    """Draw so many examples in the suite, where each takes long; in `make torture` as many as ever, or so many."""
+    usual = settings()
+    in_torture = in_torture or usual.max_examples
+    return settings(max_examples=in_suite if usual.derandomize else in_torture, **more)
 
 
 def values(kind: ColumnType, *, edges: bool = True) -> st.SearchStrategy[Value]:

@@ -69,21 +69,19 @@ def digest(rows: Sequence[Row]) -> bytes:
 
 def rows_of(page: Page) -> list[AnswerRow]:
     """Return a page's rows in the twin's words."""
-    sources = np.atleast_2d(page.tuple_ids).tolist()
-    ids = [
-        "-".join("" if part == NO_PART else str(part) for part in parts)
-        for parts in zip(*sources, strict=True)
+    sources = [
+        ["" if part == NO_PART else str(part) for part in parts]
+        for parts in np.atleast_2d(page.tuple_ids).tolist()
     ]
+    ids = sources[0] if len(sources) == 1 else list(map("-".join, zip(*sources, strict=True)))
     if page.row_ids is not None and not page.tuple_ids.any():  # groups
         ids = [one.decode() for one in page.row_ids.tolist()]
-    leaves_us = [None] * len(ids)
+    leaves_us: list[int | None] = [None] * len(ids)
     if page.leaves_us is not None:
         leaves_us = [None if one == NEVER_US else one for one in page.leaves_us.tolist()]
     listed = [column.to_list() for _, column in page.columns]
-    return [
-        (row_ids, leaves_us[i], tuple(column[i] for column in listed))
-        for i, row_ids in enumerate(ids)
-    ]
+    values = zip(*listed, strict=True) if listed else itertools.repeat((), len(ids))
+    return list(zip(ids, leaves_us, values, strict=True))
 
 
 class World:

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import Phase, given, settings, strategies as st
+from hypothesis import Phase, given, strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
@@ -20,7 +20,7 @@ from tests import strategies_sql
 from tests.oracle_duckdb import ID, TIME, DuckDbOracle
 from tests.reference import Answer
 from tests.reference_windows import bounds
-from tests.strategies import EPOCH_US, POOLS
+from tests.strategies import EPOCH_US, POOLS, fewer
 from tests.world import World
 
 COLUMNS = (
@@ -115,9 +115,7 @@ class Policies:
             assert expected == [(ids, values) for ids, _, values in answer.rows], select
 
 
-@settings(
-    max_examples=10, phases=[Phase.generate]
-)  # a world this large is not made smaller in time
+@fewer(5, 10, phases=[Phase.generate])  # a world this large is not made smaller in time
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_oracle_policies_over_whole_chunks_answer_alike_and_as_duckdb(data, seed):
     """Queries that come before, between and after the data, go and come again: one answer of four policies."""

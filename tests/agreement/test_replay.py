@@ -17,6 +17,7 @@ from tests.agreement.joins.world import Join, JoinWorld, drawn_join
 from tests.agreement.replay import published_digest, replayed
 from tests.oracle_duckdb import DuckDbOracle
 from tests.simulation.simulator import Simulator
+from tests.strategies import fewer
 
 
 def recorded(seed: int, steps: int) -> list[Operation]:
@@ -26,6 +27,7 @@ def recorded(seed: int, steps: int) -> list[Operation]:
     return simulator.world.history
 
 
+@fewer(12)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 40), pieces=st.integers(1, 7))
 def test_replay_in_pieces_and_through_restarts_publishes_the_same_bits(seed, steps, pieces):
     """One operation a publish, many a publish, an engine restored in between: one published state."""
@@ -41,8 +43,10 @@ def test_replay_in_pieces_and_through_restarts_publishes_the_same_bits(seed, ste
         assert expected == published_digest(world)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed, monkeypatch):
+@pytest.mark.parametrize(
+    ("seed", "batches"), [(1, 14), *(pytest.param(n, 24, marks=pytest.mark.slow) for n in (1, 2))]
+)
+def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed, batches, monkeypatch):
     """Composites are the same in the same pages, however often the engine restarts, whatever threads find its hits."""
     monkeypatch.setattr(limits, "MATCH_THREADS_PAIRS_MIN", 0)
     rng = Random(seed)
@@ -51,7 +55,7 @@ def test_replay_of_joins_over_whole_chunks_publishes_the_same_bits(seed, monkeyp
         for name in "rst":  # the chunks of a batch are shared out for clauses over one stream
             running.world.register(f"SELECT n FROM {name} WHERE k < 9 AND i > 2")
         standing: list[QueryId] = []
-        for name in rng.choices("rst", k=24):
+        for name in rng.choices("rst", k=batches):
             if rng.random() < 0.5:
                 join = Join(drawn_join(rng))
                 standing += running.register(join, rng.choice([*Materialize]), Materialize.COMPLETE)
@@ -83,20 +87,18 @@ def test_replay_digest_of_another_log_differs():
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_replay_under_other_hash_seeds_publishes_the_same_bits(seed, tmp_path):
-    """Nothing walks over a set: processes whose strings hash otherwise publish the same."""
+def test_replay_under_another_hash_seed_publishes_the_same_bits(seed, tmp_path):
+    """Nothing walks over a set: a process whose strings hash otherwise than in this one publishes the same."""
     path = tmp_path / "log.pickle"
     history = recorded(seed, 90)
     path.write_bytes(pickle.dumps(history))
     command = [sys.executable, "-m", "tests.agreement.replay", str(path)]
-    digests = [
-        subprocess.run(
-            command,
-            env=os.environ | {"PYTHONHASHSEED": hash_seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for hash_seed in ("0", "4242")
-    ]
-    assert [published_digest(replayed(history))] * 2 == digests
+    other = "0" if os.environ.get("PYTHONHASHSEED") == "4242" else "4242"
+    run = subprocess.run(
+        command,
+        env=os.environ | {"PYTHONHASHSEED": other},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert published_digest(replayed(history)) == run.stdout

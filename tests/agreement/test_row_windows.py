@@ -8,9 +8,11 @@ from tests import strategies, strategies_sql
 from tests.engine.batches import schema_keeping
 from tests.oracle_duckdb import DuckDbOracle
 from tests.reference import Reference
+from tests.strategies import fewer
 from tests.world import World
 
 
+@fewer(20)
 @given(data=st.data())
 def test_oracle_row_windows_of_drawn_queries_equal_duckdb_naive_twin(data):
     """The newest rows, of the stream or of each partition, among those inside of the window and before WHERE."""
@@ -56,6 +58,7 @@ def test_oracle_row_windows_of_drawn_queries_equal_duckdb_naive_twin(data):
     ]
 
 
+@fewer(12)
 @given(data=st.data(), count=st.sampled_from([1, 2, 700, CHUNK_ROWS, 9_000]))
 def test_row_windows_over_many_chunks_equal_duckdb(data, count):
     """Late tuples far behind the newest rows are among the newest, by their times, and take the places of others."""
