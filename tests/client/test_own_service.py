@@ -27,6 +27,16 @@ if sys.argv[2] == "wait":
 """
 
 
+@pytest.fixture(autouse=True)
+def settings_of_the_surroundings(monkeypatch):
+    """A program's service is as the program says, here in every test: neither keys nor another store.
+
+    With these settings none would be ready.
+    """
+    monkeypatch.setenv("PSOUP_KEYS_FILE", "/nowhere")
+    monkeypatch.setenv("PSOUP_STORE", "redis://127.0.0.1:1/0")
+
+
 def is_there(pid):
     """Return whether a process runs."""
     path = Path(f"/proc/{pid}/stat")
@@ -37,8 +47,8 @@ def is_there(pid):
     ("target", "end"),
     [
         (":memory:", "return"),
-        ("folder", "raise"),
         ("folder", "kill"),
+        pytest.param("folder", "raise", marks=pytest.mark.slow),
         pytest.param(":memory:", "raise", marks=pytest.mark.slow),
         pytest.param(":memory:", "kill", marks=pytest.mark.slow),
         pytest.param("folder", "return", marks=pytest.mark.slow),
@@ -99,11 +109,3 @@ def test_service_whose_start_is_interrupted_is_ended(monkeypatch, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         psoup.connect(tmp_path / "data")
     assert not is_there(begun[0])
-
-
-def test_settings_of_the_surroundings_are_not_those_of_a_service_of_its_own(monkeypatch):
-    """A program's service is as the program says: neither keys nor another store."""
-    monkeypatch.setenv("PSOUP_KEYS_FILE", "/nowhere")
-    monkeypatch.setenv("PSOUP_STORE", "redis://127.0.0.1:1/0")
-    with psoup.connect() as db:
-        assert [] == db.streams()

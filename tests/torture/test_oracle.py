@@ -20,14 +20,22 @@ from tests.torture.run import Plan, Report, torture
 Events = list[dict[str, Any]]
 Spoil = Callable[[Events, list[Operation], History], object]
 
-CALM = Plan(name="calm", shape=Shape(engines=0, workers=0), pace_s=0.05)
+CALM = Plan(
+    name="calm",
+    shape=Shape(engines=0, workers=0),
+    pace_s=0.1,
+    rows_max=100,
+    phones=4,
+    readers=1,
+)
+"""Some hundred answers: the twin makes each of them once for each way to spoil the history."""
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A few seconds of a service that nobody breaks, and their history."""
     folder = tmp_path_factory.mktemp("calm")
-    report = asyncio.run(torture(CALM, folder, seed=3, seconds=2))
+    report = asyncio.run(torture(CALM, folder, seed=3, seconds=3))
     assert [] == report.violations
     return report
 

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakSet
 
 import pytest
 
@@ -138,27 +139,36 @@ def reset(client: ssl.SSLSocket) -> None:
     client.close()
 
 
-def protocols() -> int:
-    """Return how many connections are kept in memory."""
-    return sum(issubclass(type(one), BoundedProtocol) for one in gc.get_objects())
+@pytest.fixture
+def protocols(monkeypatch: pytest.MonkeyPatch) -> WeakSet[BoundedProtocol]:
+    """Return the connections that are kept in memory, of those that are made from now on."""
+    kept: WeakSet[BoundedProtocol] = WeakSet()
+    make = BoundedProtocol.__init__
+
+    def noted(one: BoundedProtocol, *given: Any, **named: Any) -> None:
+        make(one, *given, **named)
+        kept.add(one)
+
+    monkeypatch.setattr(BoundedProtocol, "__init__", noted)
+    return kept
 
 
 @pytest.mark.parametrize("leave", [close, reset])
 def test_a_connection_that_has_ended_leaves_nothing_in_memory(
-    certificate: Files, leave: Callable[[ssl.SSLSocket], None]
+    certificate: Files,
+    protocols: WeakSet[BoundedProtocol],
+    leave: Callable[[ssl.SSLSocket], None],
 ):
     """Its buffers of TLS, some 50 KiB, wait neither for a timer nor for Python's look for circles, which is rare."""
     with served(by_tls(certificate)) as address:
-        gc.collect()
         gc.disable()
         try:
-            before = protocols()
             client = trusting(certificate[0]).wrap_socket(
                 connected(address), server_hostname="localhost"
             )
-            wait_until(lambda: protocols() == before + 1, "it is there")
+            wait_until(lambda: len(protocols) == 1, "it is there")
             leave(client)
-            wait_until(lambda: protocols() == before, "nothing keeps it")
+            wait_until(lambda: not protocols, "nothing keeps it")
         finally:
             gc.enable()
         assert 200 == asked(address, certificate[0])
