@@ -9,6 +9,7 @@ from tests.app.conftest import choose, server, service_folder  # noqa: F401 - fi
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS
 from tests.clients import nodes
+from tests.conformance.kept_worlds import OF_EACH_SHAPE
 from tests.patience import wait_until
 
 ALL = ("rule", "mirror", "following", "tanstack")
@@ -30,9 +31,16 @@ def service(request):
 
 
 def test_javascript_client(service):
-    """Its tests pass: the rule in the worlds of the conformance kit, mirrors and connections over a bad line."""
+    """Its tests pass: the rule in worlds of the conformance kit, mirrors and connections over a bad line."""
     url, names = service
-    assert passed(names, url) >= 20
+    assert passed(names, url, OF_EACH_SHAPE) >= 20
+
+
+@pytest.mark.slow
+def test_javascript_client_in_all_worlds(service):
+    """The rule is that of the kit in every world."""
+    url, _ = service
+    assert passed(("rule",), url) >= 20
 
 
 @pytest.mark.slow
@@ -42,10 +50,13 @@ def test_javascript_client_in_the_slow_worlds(service):
     assert passed(SLOW, url) >= 1
 
 
-def passed(names, url):
-    """Return how many tests of files of the client there are; all of them have passed."""
+def passed(names, url, worlds=()):
+    """Return how many tests of files of the client there are, in these worlds or all; they have passed."""
     tests = [str(nodes.CLIENT / "test" / f"{name}.test.ts") for name in names]
-    told = nodes.run(["--test", "--test-reporter=tap", *tests], {"PSOUP_URL": url})
+    environment = {"PSOUP_URL": url}
+    if worlds:
+        environment["PSOUP_WORLDS"] = ",".join(path.name for path in worlds)
+    told = nodes.run(["--test", "--test-reporter=tap", *tests], environment)
     counts = dict(re.findall(r"^# (\w+) (\d+)$", told, re.MULTILINE))
     assert counts["pass"] == counts["tests"], told
     return int(counts["tests"])

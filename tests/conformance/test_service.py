@@ -14,16 +14,10 @@ from psoup.engine.results.contract import Gen
 from tests.app.conftest import choose, server, service_folder  # noqa: F401 - fixtures
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS, STREAM
-from tests.conformance.kept_worlds import OVER_CLOCK, OVER_ROWS
+from tests.conformance.kept_worlds import OF_EACH_SHAPE, OVER_CLOCK, OVER_ROWS
 from tests.conformance.service_mutants import BY_THE_CLOCK, BY_WORLDS, no_check_of_the_history
 
 ALL = [FOLDER]
-OF_EACH_SHAPE = [
-    path
-    for path in sorted(FOLDER.iterdir())
-    if "-keeps-rows" in path.stem or path.stem.startswith(("definitions", "clock-sliding"))
-]
-"""Files that ask for every shape, where retention takes rows, queries change and the clock moves."""
 DRAWN = 600
 """Worlds that `make torture` draws for each kind of service."""
 

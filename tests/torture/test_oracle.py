@@ -35,7 +35,7 @@ CALM = Plan(
 def told(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A few seconds of a service that nobody breaks, and their history."""
     folder = tmp_path_factory.mktemp("calm")
-    report = asyncio.run(torture(CALM, folder, seed=3, seconds=3))
+    report = asyncio.run(torture(CALM, folder, seed=3, seconds=2))
     assert [] == report.violations
     return report
 

@@ -75,13 +75,13 @@ def untried(machine: type[ServiceMachine], *, runs: int, steps: int) -> set[str]
 
 def test_oracle_service_over_memory_answers_as_the_twin():
     """Any sequence of verbs over `memory://` answers as the twin does."""
-    assert set() == untried(MemoryMachine, runs=15, steps=40)
+    assert set() == untried(MemoryMachine, runs=8, steps=40)
 
 
 @pytest.mark.redis
 def test_oracle_service_over_the_embedded_server_answers_as_the_twin(server, tmp_path):
     """The same over a Redis-compatible server: its clock is its own."""
-    assert set() == untried(machine_over(server, tmp_path), runs=10, steps=40)
+    assert set() == untried(machine_over(server, tmp_path), runs=7, steps=40)
 
 
 @pytest.mark.slow
