@@ -10,6 +10,7 @@ from tests import strategies, strategies_sql
 from tests.agreement.comparison import compare
 from tests.oracle_duckdb import DuckDbOracle
 from tests.reference import Reference
+from tests.strategies import fewer
 from tests.world import World
 
 
@@ -22,6 +23,7 @@ def wider(draw: st.DrawFn, schema: StreamSchema, *names: str) -> StreamSchema:
     return replace(schema, columns=(*schema.columns, *added))
 
 
+@fewer(15)
 @given(data=st.data())
 def test_old_and_new_tuples_answer_as_in_duckdb(data):
     """Queries of before and after, over tuples of before and after; the twin and DuckDB say the same."""
@@ -61,6 +63,7 @@ def test_old_and_new_tuples_answer_as_in_duckdb(data):
             assert expected == [(int(ids), values) for ids, _, values in answer.rows]
 
 
+@fewer(15)
 @given(data=st.data())
 def test_canonical_text_means_the_same_over_more_columns(data):
     """What was bound before is bound to an equal query after, whatever the new columns are called."""

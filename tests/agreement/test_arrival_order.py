@@ -118,6 +118,7 @@ def test_order_random_permutation_answers_alike(drawn):
     assert answered(schema, one) == answered(schema, other)
 
 
+@fewer(15)
 @given(data=st.data())
 def test_order_query_registered_before_between_and_after_answers_alike(data):
     """One text registered three times: over no data, over half of it, over all of it (NoREC)."""

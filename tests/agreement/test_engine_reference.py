@@ -14,6 +14,7 @@ from tests.oracle_duckdb import DuckDbOracle
 from tests.reference import Reference
 from tests.reference_values import Row, holds, value_of
 from tests.reference_windows import bounds
+from tests.strategies import fewer
 from tests.strategies_sql import DrawnQuery
 from tests.world import World
 
@@ -26,6 +27,7 @@ def programs(draw: st.DrawFn) -> tuple[StreamSchema, list[list[Row] | DrawnQuery
     return schema, draw(st.lists(entrants, min_size=1, max_size=8))
 
 
+@fewer(15)
 @given(program=programs(), data=st.data())
 def test_oracle_engine_on_random_programs_answers_as_the_twin(program, data):
     """Batches and queries in any order, retention included: every answer is the twin's."""
@@ -73,6 +75,7 @@ def test_oracle_binder_keeps_the_meaning_of_the_text(data):
     )
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_engine_on_random_queries_answers_as_duckdb(data):
     """Three registrations of one query, old data and new: the answer is DuckDB's of the drawn text.

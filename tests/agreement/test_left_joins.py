@@ -10,7 +10,7 @@ from tests.engine.batches import schema_keeping
 from tests.oracle_duckdb import DuckDbOracle
 from tests.reference import Reference
 from tests.reference_windows import bounds
-from tests.strategies import EPOCH_US
+from tests.strategies import EPOCH_US, fewer
 from tests.world import World
 
 ROWS = st.lists(
@@ -72,6 +72,7 @@ def drawn_join(data: st.DataObject) -> tuple[World, str, str]:
     return world, on, f"WHERE {where}" if where else ""
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_left_joins_of_drawn_programs_equal_duckdb_naive_twin(data: Any):
     """Rows, their order, their ids with an empty part, and NULL in every column of what is missing."""

@@ -3,9 +3,11 @@
 from hypothesis import given, strategies as st
 
 from tests import strategies, strategies_sql, strategies_windows
+from tests.strategies import fewer
 from tests.world import World
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_condition_its_negation_and_its_unknown_partition_the_stream(data):
     """TLP: every tuple is shown by exactly one of p, NOT p and (p) IS NULL."""
@@ -29,6 +31,7 @@ def test_oracle_condition_its_negation_and_its_unknown_partition_the_stream(data
         assert sorted(whole, key=repr) == sorted(shown, key=repr), condition
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_conjunction_shows_what_both_sides_show(data):
     """P AND q shows the tuples that p shows and q shows; p OR q those that either does."""

@@ -11,6 +11,7 @@ from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Stre
 from tests import strategies, strategies_sql
 from tests.oracle_duckdb import DuckDbOracle, Found
 from tests.reference_values import INT64_MAX, INT64_MIN, Row, value_of
+from tests.strategies import fewer
 from tests.world import World
 
 
@@ -25,6 +26,7 @@ def matches(
     ]
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_evaluator_of_drawn_trees_equals_duckdb(data):
     """WHERE and select list of any drawn query mean the same to the twin and to DuckDB."""

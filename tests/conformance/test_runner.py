@@ -12,7 +12,7 @@ from conformance.generate import FOLDER, files
 from conformance.model import Query, Service, Shown, Stand
 from conformance.service import Service as Caller
 from conformance.windows import EVER, Bound, Window
-from tests.conformance.kept_worlds import OVER_ROWS, WORLDS
+from tests.conformance.kept_worlds import OF_EACH_SHAPE, OVER_ROWS, WORLDS
 from tests.conformance.reference_server import Json, Reference, Token, reference_server
 from tests.house import tree
 
@@ -40,9 +40,16 @@ def test_client_is_sixty_lines_that_import_nothing_of_the_project():
     assert imported <= sys.stdlib_module_names
 
 
-def test_worlds_pass_a_service_that_keeps_the_contract():
-    """Nothing differs in any of them."""
-    assert [] == failures_of(Reference(), OVER_ROWS)
+@pytest.mark.parametrize(
+    "names",
+    [{path.stem for path in OF_EACH_SHAPE}, pytest.param(None, marks=pytest.mark.slow)],
+    ids=["each-shape", "all"],
+)
+def test_worlds_pass_a_service_that_keeps_the_contract(names):
+    """Nothing differs in one of each shape, nor in any of them."""
+    worlds = [world for world in OVER_ROWS if names is None or world["world"] in names]
+    assert worlds
+    assert [] == failures_of(Reference(), worlds)
 
 
 @pytest.mark.parametrize("way", ["removed", "reset"])

@@ -131,7 +131,7 @@ def test_oracle_drawn_joins_over_whole_chunks_answer_as_duckdb(seed):
         running = JoinWorld(oracle, keys=6_000, seed=seed * 10 + 1, **kept)
         standing: dict[Join, list[QueryId]] = {}
         found = 0
-        for name, count in batches(rng, 6_000):
+        for name, count in batches(rng, 5_000):
             if rng.random() < 0.1:
                 running.world.lose_engine()
             if rng.random() < 0.5:

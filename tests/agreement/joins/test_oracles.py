@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from tests import strategies_join, strategies_streams
 from tests.oracle_duckdb import DuckDbOracle, Joined
 from tests.reference_values import Row, value_of
+from tests.strategies import fewer
 from tests.strategies_join import DrawnJoin
 
 
@@ -26,6 +27,7 @@ def matches(query: DrawnJoin, rows: dict[str, list[Row]]) -> list[Joined]:
     return sorted(found, key=lambda one: (one[1], one[0]))
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_drawn_joins_mean_the_same_to_twin_and_duckdb(data):
     """WHERE, ON and select list of any drawn join mean the same to the twin and to DuckDB."""

@@ -20,7 +20,7 @@ from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Stre
 from tests import strategies_join, strategies_streams
 from tests.reference import Reference
 from tests.reference_values import Row
-from tests.strategies import EPOCH_US
+from tests.strategies import EPOCH_US, fewer
 from tests.world import World
 
 COLUMNS = (
@@ -120,6 +120,7 @@ def test_order_every_interleaving_of_a_tiny_world_of_joins_answers_alike(texts, 
         assert sorted(expected) == answered(STREAMS, order), order
 
 
+@fewer(15)
 @given(data=st.data())
 def test_order_random_permutation_of_tuples_and_joins_answers_alike(data):
     """Any tuples, any joins, any order."""

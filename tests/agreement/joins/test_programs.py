@@ -14,6 +14,7 @@ from tests import strategies, strategies_join, strategies_streams
 from tests.agreement.comparison import Paging, compare
 from tests.reference import Reference, combined
 from tests.reference_values import Row, holds, value_of
+from tests.strategies import fewer
 from tests.strategies_join import DrawnJoin
 from tests.world import World
 
@@ -89,6 +90,7 @@ class Program:
             self.reference.apply(operation)
 
 
+@fewer(15)
 @given(program=programs(), data=st.data())
 def test_oracle_random_programs_of_joins_answer_as_the_twin(program, data):
     """Batches, joins, removals, ticks, restarts, pages in any order: every answer is the twin's."""
@@ -148,6 +150,7 @@ def check_band(factor: BandFactor, rows: list[Row]) -> None:
         assert factor.high is None or left - right <= factor.high
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_join_written_with_on_or_where_or_in_another_order_answers_alike(data):
     """JOIN ON is FROM and WHERE; FROM in another order finds the same, named in that order."""
@@ -177,6 +180,7 @@ def test_oracle_join_written_with_on_or_where_or_in_another_order_answers_alike(
     assert sorted(commas, key=repr) == sorted(named, key=repr)
 
 
+@fewer(15)
 @given(data=st.data())
 def test_oracle_join_registered_before_between_and_after_answers_alike(data):
     """One text over no data, over half of it, over all of it, alone and among others (NoREC)."""
