@@ -38,7 +38,7 @@ def test_oracle_engine_over_many_segments_answers_as_the_twin(kept_rows):
     world = World()
     world.declare(StreamSchema("s", columns, "ts", ClockKind.HIGH_WATER, retention))
     handles = [world.register(sql) for sql in TEXTS]
-    for number in range(12):
+    for number in range(14):
         first = number * BATCH_ROWS
         rows = [
             {
