@@ -59,7 +59,7 @@ def test_oracle_simulated_service_long_runs_answer_as_the_twin(seed):
     assert 300 == Simulator(seed).run(300)
 
 
-@pytest.mark.timeout(400)  # some twenty seconds, on a machine that does nothing else
+@pytest.mark.timeout(400)  # some ten seconds, on a machine that does nothing else
 @pytest.mark.parametrize(
     "batch", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))]
 )
