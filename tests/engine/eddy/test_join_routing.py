@@ -96,8 +96,9 @@ def test_from_order_goes_as_from_says_whatever_was_seen():
 def test_lottery_of_equal_seeds_draws_equally_and_the_fewer_partners_the_more_often():
     """Every order is drawn now and then; the selective step comes first mostly, as its tickets say."""
     counts = counted({(0, 1): 0.1, (0, 2): 0.9, (0, 3): 0.9})
+    star = shape(STAR)
     drawn = [
-        [policy.route(shape(STAR), 0, counts, None) for _ in range(600)]
+        [policy.route(star, 0, counts, None) for _ in range(600)]
         for policy in (Lottery(1), Lottery(1), Lottery(2))
     ]
     assert drawn[0] == drawn[1] != drawn[2]

@@ -92,11 +92,13 @@ def test_oracle_letters_of_all_scripts_change_as_they_do_in_duckdb():
     characters = [chr(code) for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
     connection = duckdb.connect()
     connection.register("characters", pa.table({"c": characters}))
-    theirs = connection.sql("SELECT c, lower(c), upper(c), trim(c) FROM characters").fetchall()
+    changed = "SELECT c, lower(c), upper(c), trim(c) FROM characters WHERE lower(c) <> c OR upper(c) <> c OR trim(c) <> c"
+    theirs = set(connection.sql(changed).fetchall())
     connection.close()
-    ours = [(c, texts.lower(c), texts.upper(c), texts.trim(c)) for c, *_ in theirs]
-    assert len(theirs) == len(characters)
-    assert [] == [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+    asked = ((c, texts.lower(c), texts.upper(c), texts.trim(c)) for c in characters)
+    ours = {made for made in asked if made != (made[0],) * 4}
+    assert len(theirs) > 2_000
+    assert set() == ours ^ theirs
 
 
 def test_oracle_asks_every_function_alias_unit_and_cast():
