@@ -1,5 +1,9 @@
 """A publish cut off between any two of its calls: nothing of it shows, and the next start tidies up."""
 
+import itertools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
 import pytest
 
 from psoup.engine import limits
@@ -9,12 +13,31 @@ from psoup.engine.log.operation import Content, Drop, Remove, Tick
 from psoup.engine.store.errors import RecoveringError, StoreFullError, StoreUnavailableError
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.store import RedisStore
 from tests.storage.driver import apply_next, assert_shows, delta, do, plain_pages
 from tests.storage.fold import Fold
 from tests.storage.joins import has_gone
 from tests.storage.samples import declare, join, query_id, register, rows
+from tests.stores import SharedServer
 
 pytestmark = pytest.mark.redis
+Fill = Callable[[RedisStore, Fold], None]
+
+
+def cuts(changes: Iterable[str], *, also_lost: str) -> pytest.MarkDecorator:
+    """Return each change, cut off before a call and behind it.
+
+    What the server holds behind a call is what it holds before the next one: the suite has one change of which the
+    answer is lost as well.
+    """
+    found = []
+    for change, lost in itertools.product(changes, (False, True)):
+        marks = [pytest.mark.slow] if lost and change != also_lost else []
+        name = f"{change}-{'after' if lost else 'before'}"
+        found.append(pytest.param(change, lost, marks=marks, id=name))
+    return pytest.mark.parametrize(("change", "lost"), found)
+
+
 UNTRACED = pytest.mark.no_cover
 """Of tests that publish the same changes again and again: others here cover the lines."""
 
@@ -69,6 +92,28 @@ def joined(store, fold: Fold) -> None:
     }
 
 
+class Beginning:
+    """A store that is filled once and put back as it was then as often as a test needs it."""
+
+    def __init__(self, server: SharedServer, folder: Path, fill: Fill) -> None:
+        self._server, self._folder = server, folder
+        self._fold = Fold(rows_kept=SEGMENT_ROWS)
+        fill(server.empty_store(folder), self._fold)
+        ask = server.client.fetch_one
+        self._held = {key: ask("DUMP", key) for key in ask("KEYS", "*")}
+
+    def again(self) -> tuple[RedisStore, Fold]:
+        """Return the store as it was filled, opened by its psoup, and what it holds."""
+        self._server.client.fetch_one("FLUSHALL")
+        for key, value in self._held.items():
+            self._server.client.fetch_one("RESTORE", key, 0, value)
+        return self.opened(), self._fold.copy()
+
+    def opened(self) -> RedisStore:
+        """Return the store as it is, opened by its psoup once more."""
+        return self._server.store(self._folder)
+
+
 CHANGES: dict[str, list[Content]] = {
     "register": [register(4, 1, sql="three"), register(5, 1, sql="one", name="n")],
     "rows": [rows(1, count=9_000), rows(2, "b", count=70_000)],
@@ -90,17 +135,16 @@ JOINS: dict[str, list[Content]] = {
 
 
 @UNTRACED
-@pytest.mark.parametrize("lost", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("change", JOINS)
+@cuts(JOINS, also_lost="expire")
 def test_publish_of_composites_cut_off_anywhere_shows_nothing_of_it(
     server, tmp_path, monkeypatch, change, lost
 ):
     """The process that goes on shows all of the old composites or of the new; so does the next, which tidies up."""
     monkeypatch.setattr("psoup.storage.encoding.composites.PIECE_CLAUSES", 1)
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 30)
+    beginning = Beginning(server, tmp_path, joined)
     for calls in range(100):
-        store, fold = server.empty_store(tmp_path / str(calls)), Fold(rows_kept=SEGMENT_ROWS)
-        joined(store, fold)
+        store, fold = beginning.again()
         for content in JOINS[change]:
             store.log.append(content)
         before, lead = store.results.cut().seq, fold.copy()
@@ -118,7 +162,7 @@ def test_publish_of_composites_cut_off_anywhere_shows_nothing_of_it(
             if state is lead:  # what is deleted behind the step may be there yet
                 held = [page for page in held if not has_gone(page, state.read(clause))]
             assert plain_pages(shown) == plain_pages(held)
-        restarted = server.store(tmp_path / str(calls))
+        restarted = beginning.opened()
         assert_shows(restarted, state, chunks=60)
         if state is fold:
             apply_next(restarted, fold)
@@ -157,14 +201,13 @@ def test_page_of_composites_in_pieces_goes_in_one_step(embedded_store, monkeypat
 
 
 @UNTRACED
-@pytest.mark.parametrize("lost", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("change", CHANGES)
+@cuts(CHANGES, also_lost="rows")
 def test_publish_cut_off_anywhere_is_folded_again(server, tmp_path, monkeypatch, change, lost):
     """Whatever call is the last one, the restarted engine shows the old state, then the new one."""
     monkeypatch.setattr(limits, "PUBLISH_WRITES_MAX", 4)
+    beginning = Beginning(server, tmp_path, filled)
     for calls in range(100):
-        store, fold = server.empty_store(tmp_path / str(calls)), Fold(rows_kept=SEGMENT_ROWS)
-        filled(store, fold)
+        store, fold = beginning.again()
         for content in CHANGES[change]:
             store.log.append(content)
         before = store.results.cut().seq
@@ -175,7 +218,7 @@ def test_publish_cut_off_anywhere_is_folded_again(server, tmp_path, monkeypatch,
                 apply_next(store, lead)
             except StoreUnavailableError:
                 assert cut.happened
-        restarted = server.store(tmp_path / str(calls))
+        restarted = beginning.opened()
         if restarted.results.cut().seq == before:
             assert_shows(restarted, fold, chunks=60)
             apply_next(restarted, fold)
