@@ -13,7 +13,13 @@ HOUR_US = 3_600 * SECOND_US
 ORDERS = ("before", "after", "between")
 
 
-@pytest.mark.parametrize("order", ORDERS)
+def orders_with(played: str) -> pytest.MarkDecorator:
+    """Return the orders of a test, of which the suite plays one."""
+    marks = {order: [] if order == played else [pytest.mark.slow] for order in ORDERS}
+    return pytest.mark.parametrize("order", [pytest.param(o, marks=marks[o]) for o in ORDERS])
+
+
+@orders_with("between")
 def test_oracle_flights_with_weather_answer_as_duckdb(data_folder, order):
     """Departures more than an hour late, with the weather of that airport and hour where one saw little."""
     flights, weather = real_streams.flights(data_folder), real_streams.weather(data_folder)
@@ -42,7 +48,7 @@ def test_oracle_flights_with_weather_answer_as_duckdb(data_folder, order):
     compare_joins([flights, weather], queries, batches)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@orders_with("before")
 def test_oracle_ticker_mentions_with_prices_answer_as_duckdb(data_folder, order):
     """Companies much talked about on a day on which their price moved."""
     mentions, prices = real_streams.mentions(data_folder), real_streams.stock_prices(data_folder)
@@ -62,7 +68,7 @@ def test_oracle_ticker_mentions_with_prices_answer_as_duckdb(data_folder, order)
     compare_joins([mentions, spring], queries, batches)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@orders_with("between")
 def test_oracle_tls_with_oddities_of_the_connection_answer_as_duckdb(data_folder, order):
     """Connections in which a protocol went astray within a minute; both logs come in real disorder."""
     tls, weird = real_streams.tls(data_folder), real_streams.weird(data_folder)
@@ -77,7 +83,7 @@ def test_oracle_tls_with_oddities_of_the_connection_answer_as_duckdb(data_folder
     compare_joins([tls, weird], queries, batches)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@orders_with("after")
 def test_oracle_sales_with_their_cancellations_answer_as_duckdb(data_folder, order):
     """Cancellations with the sale they undo: of the same customer, article and quantity, up to 30 days before."""
     sales, cancels = real_streams.retail_lines(data_folder, 60_000)

@@ -89,6 +89,12 @@ def filled(rows: int = 300, **members: Any) -> World:
     return world
 
 
+@pytest.fixture(scope="module")
+def standing() -> World:
+    """A world of these rows that no test of the module adds any to."""
+    return filled()
+
+
 def asked(world: World, query_id: QueryId, instants: Sequence[int], **more: Any) -> Series:
     return series(
         world.store.results,
@@ -126,20 +132,26 @@ def plain(point: Point) -> tuple[Any, ...]:
     return (*facts, columns)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    "window",
+    [*(pytest.param(one, marks=pytest.mark.no_cover) for one in WINDOWS[:-1]), WINDOWS[-1]],
+)
 @pytest.mark.parametrize("select", SHAPES)
-def test_point_is_the_answer_at_its_instant(select: str, window: str):
+def test_point_is_the_answer_at_its_instant(standing: World, select: str, window: str):
     """For each kind of window and shape, forward and backward, at, between and before all tuples."""
-    world = filled()
-    query_id = world.register(f"{select} {window}")
+    query_id = standing.register(f"{select} {window}")
     instants = [EPOCH_US + second * SECOND_US // 2 for second in range(-20, 201, 7)]
+    answers: dict[int, tuple[Any, ...]] = {}
     for some in (instants, instants[::-1]):
-        found = asked(world, query_id, some)
-        hops = dict.fromkeys([one.now_us for one in found.points])
-        expected = [point_of(world, query_id, now_us) for now_us in hops]
-        assert list(map(plain, expected)) == list(map(plain, found.points))
+        points = asked(standing, query_id, some).points
+        hops = [one.now_us for one in points]
+        for now_us in hops:
+            if now_us not in answers:
+                answers[now_us] = plain(point_of(standing, query_id, now_us))
+        assert [answers[now_us] for now_us in hops] == list(map(plain, points))
+        assert len(hops) == len(set(hops))
         if "EVERY" not in window:
-            assert some == list(hops)
+            assert some == hops
 
 
 @pytest.mark.parametrize("at_once", [1, 7])

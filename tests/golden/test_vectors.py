@@ -40,6 +40,7 @@ def cells(answer):
 
 
 @pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.no_cover
 def test_golden_telegraphcq_loop_answers_each_of_its_windows(name):
     """TelegraphCQ's loop is one standing query: at every t it answers exactly the window's days."""
     vector = LOOPS[name]

@@ -79,6 +79,7 @@ class Recorded:
 @pytest.mark.parametrize(
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
 )
+@pytest.mark.no_cover
 def test_as_of_every_position_is_what_was_answered_there(seed):
     """Selections, DISTINCT, groups, orders, hops, row windows, joins: to the last id and instant, in pages too."""
     recorded = Recorded(seed, rows=9, values=7)
@@ -95,6 +96,7 @@ def test_as_of_every_position_is_what_was_answered_there(seed):
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.no_cover
 def test_as_of_positions_amid_chunks_is_what_was_answered_there(seed):
     """Hits, partials and composites of chunks that are whole by now, and were not then."""
     recorded = Recorded(seed, rows=2_500, values=4_000)
