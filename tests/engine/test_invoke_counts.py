@@ -131,7 +131,9 @@ def test_invoke_for_counts_while_rows_come_in_and_segments_go_is_that_of_one_pos
 
 
 @pytest.mark.parametrize("kept", [{}, {"rows": 60}, {"time_us": 300}])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 4))]
+)
 def test_invoke_for_counts_differential_tells_when_the_clock_takes_the_first_row(seed, kept):
     """Whatever was asked before, of earlier instants too, a count tells what the list of its rows does."""
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
 """Where bounds lie in a chunk: compared with each or put in order, against single comparisons."""
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.clauses import locator
 from psoup.engine.clauses.locator import COMPARED_BOUNDS_MAX, Locator
@@ -12,7 +12,7 @@ from psoup.engine.query.values.value_set import EVERY_VALUE, NO_VALUE, values_be
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.lineage import Slot
 from tests.engine.clauses.test_table import ATTRIBUTES, KINDS, clauses_drawn, table_of
-from tests.engine.columns import chunk_values, column_of, pool, satisfying
+from tests.engine.columns import chunk_values, column_of, drawing, pool, satisfying
 from tests.engine.kernels import twins
 
 
@@ -73,6 +73,7 @@ def expected(clauses, values):
 
 
 @pytest.mark.parametrize("compared", COMPARED)
+@drawing(12)
 @given(st.lists(clauses_drawn(), max_size=3), st.sampled_from(range(len(CHUNKS))))
 def test_locate_of_any_tables_differential_finds_the_rows_of_each_interval(compared, parts, number):
     """Compared with each bound or put in order, in one table or in several: rows are those of the values."""
@@ -89,7 +90,7 @@ def test_locate_of_any_tables_differential_finds_the_rows_of_each_interval(compa
             assert (asked if compared == "in order" else set()) == in_order
 
 
-@settings(max_examples=15)
+@drawing(8, 15)
 @given(st.lists(clauses_drawn(), min_size=1, max_size=2), st.sampled_from(range(len(CHUNKS))))
 def test_locate_compared_and_in_order_differential_agree(parts, number):
     """Every bound has as many rows, and the same, whichever way it was found, compiled or plain."""
@@ -102,6 +103,7 @@ def test_locate_compared_and_in_order_differential_agree(parts, number):
     assert told[0] == told[1]
 
 
+@drawing(15)
 @given(
     st.lists(
         st.tuples(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.data.clause_scan import compared, scan
 from psoup.engine.data.scannable import ScanTable
@@ -20,7 +20,14 @@ from psoup.engine.query.factor import AttributeFactor
 from psoup.engine.query.values.expression import ColumnRef, CompareOp
 from psoup.engine.query.values.value_set import EVERYTHING, values_among, values_where
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
-from tests.engine.columns import chunk_values, column_of, pool, satisfying, value_sets
+from tests.engine.columns import (
+    chunk_values,
+    column_of,
+    drawing,
+    pool,
+    satisfying,
+    value_sets,
+)
 from tests.engine.kernels import twins
 from tests.reference_values import holds
 
@@ -96,7 +103,7 @@ COUNTS = [1, CHUNK_ROWS, 2 * CHUNK_ROWS + 1, SEGMENT_ROWS - 1, SEGMENT_ROWS]
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=10)
+@drawing(5, 10)
 @given(data=st.data())
 def test_scan_of_any_values_oracle_finds_what_belongs(kind, count, data):
     """A set of any shape over rows [first, past) of growing and of sealed segments."""

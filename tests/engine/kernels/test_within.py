@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from psoup.engine.kernels import within as module
 from psoup.engine.kernels.within import (
@@ -23,6 +23,7 @@ from psoup.engine.kernels.within import (
     WIDTH,
     within,
 )
+from tests.engine.columns import drawing
 from tests.engine.kernels import twins
 from tests.engine.kernels.test_order import FLOAT_EDGES, INT_EDGES
 
@@ -115,7 +116,7 @@ EDGES = st.sampled_from([0, 1, 63, 64, 4_095, 4_096, 4_097, ROWS - 4_096, ROWS -
 
 
 @pytest.mark.parametrize("name", KINDS)
-@settings(max_examples=20)
+@drawing(8, 20)
 @given(data=st.data())
 def test_within_of_any_intervals_differential_keeps_what_comparing_keeps(name, data):
     """Any rows of a segment, with NULLs and without, minima known or not, none, one and more intervals."""

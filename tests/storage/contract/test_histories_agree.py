@@ -107,7 +107,9 @@ def drawn(chance: random.Random, memory: MemoryStore, last: int) -> Callable[[St
     return steps[name][1]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 6))]
+)
 def test_histories_of_both_stores_agree(embedded_store, monkeypatch, seed):
     """Whatever is done in whatever order."""
     for name, value in SMALL_LIMITS.items():
