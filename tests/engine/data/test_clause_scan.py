@@ -247,8 +247,18 @@ FORMS: dict[str, tuple[list[Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("kind", [ColumnType.INT64, ColumnType.TIMESTAMP])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *((ColumnType.INT64, name) for name in FORMS),
+        (ColumnType.TIMESTAMP, "shorts"),
+        *(
+            pytest.param(ColumnType.TIMESTAMP, name, marks=pytest.mark.slow)
+            for name in FORMS
+            if name != "shorts"
+        ),
+    ],
+)
 def test_sealed_whole_numbers_oracle_are_scanned_in_the_narrowest_form_they_fit(kind, name):
     """Codes stand for values up to the ends of int64; values under NULL are anything and fit nowhere."""
     some, form = FORMS[name]

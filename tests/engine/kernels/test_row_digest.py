@@ -86,7 +86,8 @@ def test_other_rows_have_other_digests():
     take_words(row % np.uint64(1_000), NONE_NULL, states)
     take_words(row // np.uint64(1_000), NONE_NULL, states)
     for lane in range(LANES):
-        assert 1_000_000 == len(np.unique(states[:, lane]))
+        ordered = np.sort(states[:, lane])
+        assert (ordered[1:] != ordered[:-1]).all()
     left, right = begun(4), begun(4)
     take_texts(*texts_of([b"ab", b"", b"\0", None]), left)
     take_texts(*texts_of([b"c", b"abc", b"", b""]), left)
