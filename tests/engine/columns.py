@@ -34,7 +34,7 @@ EXTREMES: dict[ColumnType, list[Any]] = {
 
 def drawing(suite, torture=1_000):
     """Return settings of so many examples in the suite, and so many in the torture, which draws them anew."""
-    return settings(max_examples=suite if settings.default.derandomize else torture)
+    return settings(max_examples=suite if settings().derandomize else torture)
 
 
 def pool(kind):

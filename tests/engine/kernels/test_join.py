@@ -170,7 +170,10 @@ def test_bitmaps_of_and_count_slots_and_list_rows_differential_turn_lineage_over
     rng = np.random.default_rng(count * 10 + width)
     words, held = words_drawn(rng, count, width, 0.1)
     slots = range(width * 64)
-    expected = [{row for row, own in enumerate(held) if slot in own} for slot in slots]
+    expected = [set[int]() for _ in slots]
+    for row, own in enumerate(held):
+        for slot in own:
+            expected[slot].add(row)
     weights = rng.integers(0, 1_000, count)
     weighed = [sum(weights[row] for row in rows) for rows in expected]
     for mode in twins.modes(join):

@@ -44,12 +44,8 @@ def integers(values: Any) -> NDArray[np.int64]:
 
 def bits_of(words: Any) -> set[int]:
     """Return the positions set in (n,) words: bit i is bit i % 64 of word i // 64."""
-    return {
-        place * 64 + bit
-        for place, word in enumerate(np.asarray(words).tolist())
-        for bit in range(64)
-        if word >> bit & 1
-    }
+    held = np.ascontiguousarray(words, dtype="<u8")
+    return set(np.flatnonzero(np.unpackbits(held.view(np.uint8), bitorder="little")).tolist())
 
 
 def words_from(positions: set[int], words: int) -> Any:
