@@ -2,10 +2,9 @@
 
 import dataclasses
 import json
+import os
 import signal
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
@@ -18,7 +17,7 @@ from psoup.app.settings import SETTINGS, Settings, load_settings
 from psoup.engine.clock import ManualClock
 from psoup.engine.store.errors import StoreUnavailableError
 from tests.app.faults import FaultyStore
-from tests.children import child
+from tests.forked import started
 from tests.patience import WAIT_S
 
 
@@ -117,14 +116,17 @@ def test_serve_whose_store_does_not_end_says_so(monkeypatch, said):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_serve_ends_as_asked_with_code_zero(number):
     """A served process says where it listens, and ends cleanly when it is told to."""
-    program = "from psoup.app.processes.serve import serve; from psoup.app.settings import Settings; import sys;"
-    program += "sys.exit(serve(Settings(store='memory://', port=0, log_format='json')))"
-    command = [sys.executable, "-c", program]
-    with child(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        lines = map(json.loads, process.stderr)
-        url = next(line["url"] for line in lines if line["event"] == "listening")
-        assert 200 == httpx2.get(f"{url}/readyz").status_code
-        process.send_signal(number)
-        assert "ended" == [line["event"] for line in lines][-1]
+    ours, theirs = os.pipe()
+    command = ["serve", "--store", "memory://", "--port", "0", "--log-format", "json"]
+    with os.fdopen(theirs, "wb") as output:
+        process = started("psoup", command, output=output, env=os.environ)
+    try:
+        with os.fdopen(ours) as said:
+            lines = map(json.loads, said)
+            url = next(line["url"] for line in lines if line["event"] == "listening")
+            assert 200 == httpx2.get(f"{url}/readyz").status_code
+            process.send_signal(number)
+            assert "ended" == [line["event"] for line in lines][-1]
         assert 0 == process.wait(WAIT_S)
+    finally:
+        process.kill()

@@ -240,9 +240,10 @@ def test_routing_evaluates_what_figure_8_says():
     [
         name
         for name in command_line.found()
-        if name not in ("append", "front", "http", "processes", "spark", "start")
+        if name not in ("append", "console", "front", "http", "processes", "spark", "start")
     ],
 )
+@pytest.mark.usefixtures("forked_services")
 def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
     """Every benchmark runs through, ours and its peers giving one answer, whoever is installed."""
     command_line.main(["--size", Size.SMOKE, name])
@@ -250,6 +251,7 @@ def test_benchmark_at_smoke_size_agrees_on_every_answer(name, capsys):
 
 
 @pytest.mark.service
+@pytest.mark.usefixtures("forked_services")
 def test_http_benchmark_at_smoke_size_measures_the_service():
     """It starts a service, registers, posts, and finds rates; the process is gone afterwards."""
     (survey,) = bench_http.contests(Size.SMOKE)
@@ -260,6 +262,7 @@ def test_http_benchmark_at_smoke_size_measures_the_service():
 
 
 @pytest.mark.service
+@pytest.mark.usefixtures("forked_services")
 def test_front_benchmark_at_smoke_size_measures_requests():
     """It asks a service and a bare function in turn, and finds what each kind of request takes of both."""
     (survey,) = bench_front.contests(Size.SMOKE)
@@ -270,6 +273,7 @@ def test_front_benchmark_at_smoke_size_measures_requests():
     assert found["front-memory-bare"].value > 0
 
 
+@pytest.mark.usefixtures("forked_services")
 def test_append_benchmark_at_smoke_size_measures_the_service():
     """It posts rows over one and over several connections, and finds rates; a row that is refused ends it."""
     (survey,) = bench_append.contests(Size.SMOKE)
@@ -291,6 +295,7 @@ def test_start_benchmark_at_smoke_size_measures_a_start():
 
 
 @pytest.mark.service
+@pytest.mark.usefixtures("forked_services")
 def test_console_benchmark_at_smoke_size_measures_a_first_visit():
     """It paints before one can write, and has not loaded all there is; left out where there is nothing to look at."""
     surveys = {one.key: one for one in bench_console.contests(Size.SMOKE)}

@@ -97,7 +97,10 @@ def test_without_its_package_it_says_how_to_install_it(psoup, monkeypatch):
     assert "pip install 'psoup[mcp]'" in psoup("mcp", code=2).output
 
 
-@pytest.mark.parametrize(("number", "code"), [(None, 0), (signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(None, 0), (signal.SIGINT, 130), pytest.param(signal.SIGTERM, 0, marks=pytest.mark.slow)],
+)
 def test_it_ends_as_its_host_asks(number, code):
     """When standard input ends; or by a signal, though standard input is open still. A service is not needed."""
     program = str(Path(sys.executable).with_name("psoup"))

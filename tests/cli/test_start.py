@@ -151,7 +151,14 @@ def test_start_at_a_port_in_use_says_so_before_the_store_is_touched(command, tmp
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.parametrize("command", ["serve", "api", "engine"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "serve",
+        pytest.param("api", marks=pytest.mark.slow),
+        pytest.param("engine", marks=pytest.mark.slow),
+    ],
+)
 def test_start_with_too_few_open_files_says_so_before_the_store_is_touched(command, tmp_path):
     """The sentence names the limit; nothing was started that could be left behind."""
     store = () if command == "serve" else ("--store", "redis://127.0.0.1:1/0")
@@ -209,10 +216,19 @@ def test_serve_that_is_asked_to_end_again_and_again_ends_in_order(number, tmp_pa
 
 
 @pytest.mark.service
-@pytest.mark.parametrize("after_s", [0.0, 0.3, pytest.param(1.0, marks=pytest.mark.slow)])
-def test_ctrl_c_while_workers_start_is_quiet(after_s):
+@pytest.mark.parametrize(
+    ("after_s", "workers"),
+    [
+        (0.3, 2),
+        pytest.param(0.0, 3, marks=pytest.mark.slow),
+        pytest.param(0.3, 3, marks=pytest.mark.slow),
+        pytest.param(1.0, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_ctrl_c_while_workers_start_is_quiet(after_s, workers):
     """It reaches all processes of the terminal; the parent listens, so it ends as asked."""
-    command = [*PSOUP, "api", "--store", "redis://127.0.0.1:1/0", "--port", "0", "--workers", "3"]
+    command = [*PSOUP, "api", "--store", "redis://127.0.0.1:1/0", "--port", "0"]
+    command += ["--workers", str(workers)]
     with child(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stderr is not None
         next(line for line in process.stderr if "listening" in line)
