@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import IO, Any, Final
 
 import orjson
 
+from tests.patience import WAIT_S
 from tests.zygote import ASKED_BYTES
 
 READ_AT_IMPORT: Final = ("ARROW_", "LD_", "MALLOC_", "NUMBA_", "OMP_", "OPENBLAS_", "PYTHON")
@@ -72,7 +74,11 @@ def zygote() -> Zygote:
 
 
 class ForkedProcess:
-    """`python -m module arguments`, as `subprocess.Popen` would start it, as far as its methods go."""
+    """`python -m module arguments`, as `subprocess.Popen` would start it, as far as its methods go.
+
+    `output` takes what it says, `errors` what it says on its standard error, else `output` as well. `given` is its
+    input, which is empty without.
+    """
 
     def __init__(
         self,
@@ -80,10 +86,12 @@ class ForkedProcess:
         arguments: Sequence[str],
         *,
         output: IO[bytes],
+        errors: IO[bytes] | None = None,
+        given: IO[bytes] | None = None,
         env: Mapping[str, str],
         start_new_session: bool = False,
     ) -> None:
-        """Start it. `output` takes what it says, on both of its outputs; its input is empty."""
+        """Start it."""
         known = zygote().environment
         for name in {**env, **known}.keys() - {SET_AT_START}:
             changed = name.startswith(READ_AT_IMPORT) and env.get(name) != known.get(name)
@@ -96,7 +104,7 @@ class ForkedProcess:
             "session": start_new_session,
         }
         with Path(os.devnull).open("rb") as empty:
-            handles = [empty.fileno(), output.fileno(), output.fileno()]
+            handles = [one.fileno() for one in (given or empty, output, errors or output)]
             self.pid: int = zygote().ask(asked, handles)
         self.returncode: int | None = None
 
@@ -145,6 +153,8 @@ def started(
     arguments: Sequence[str],
     *,
     output: IO[bytes],
+    errors: IO[bytes] | None = None,
+    given: IO[bytes] | None = None,
     env: Mapping[str, str],
     start_new_session: bool = False,
     forked: bool = True,
@@ -152,13 +162,40 @@ def started(
     """Return `python -m module arguments`, started. It is forked where that is wanted and the system is Linux."""
     if forked and sys.platform == "linux":
         return ForkedProcess(
-            module, arguments, output=output, env=env, start_new_session=start_new_session
+            module,
+            arguments,
+            output=output,
+            errors=errors,
+            given=given,
+            env=env,
+            start_new_session=start_new_session,
         )
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
-        stdin=subprocess.DEVNULL,
+        stdin=given or subprocess.DEVNULL,
         stdout=output,
-        stderr=output,
+        stderr=errors or output,
         env=env,
         start_new_session=start_new_session,
     )
+
+
+def ended(
+    module: str,
+    arguments: Sequence[str],
+    *,
+    given: IO[bytes] | None = None,
+    env: Mapping[str, str] = os.environ,
+) -> subprocess.CompletedProcess[str]:
+    """Return how `python -m module arguments` has ended, as `subprocess.run` does; it is forked where that can be."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = started(module, arguments, output=output, errors=errors, given=given, env=env)
+        try:
+            code = process.wait(WAIT_S)
+        finally:
+            process.kill()
+        said = []
+        for file in (output, errors):
+            file.seek(0)
+            said.append(file.read().decode())
+    return subprocess.CompletedProcess([module, *arguments], code, *said)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import pytest
 
 from psoup.app.cli.common import ExitCode
+from tests import forked
 from tests.children import child
 from tests.patience import WAIT_S
 
@@ -147,10 +148,10 @@ def test_load_of_a_bad_value_ends_with_4(psoup, tmp_path, packing):
     path = tmp_path / f"a.csv.{packing}"
     path.write_bytes(PACKERS[packing]("".join(["ts,n\n", *rows]).encode()))
     command = load_command(psoup, path, "--schema", "ts timestamp not null, n int64")
-    with child(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        code, errors = ended(process)
-    assert ExitCode.DATA_FILE == code
-    assert f"a.csv.{packing}:{ROWS // 10 + 2}: column 'n'" in errors
+    done = forked.ended("psoup", command[len(PSOUP) :])
+    assert ExitCode.DATA_FILE == done.returncode
+    assert "Traceback" not in done.stderr
+    assert f"a.csv.{packing}:{ROWS // 10 + 2}: column 'n'" in done.stderr
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
 
 import pytest
 
 from psoup.app.cli.common import ExitCode
 from tests.children import child
+from tests.forked import started
 from tests.patience import WAIT_S, wait_until
 
 PSOUP = (sys.executable, "-m", "psoup")
@@ -21,17 +23,13 @@ def run_unread(psoup, *arguments, errors_too=False):
     """Run a command whose standard output nobody reads any more; return how it ended."""
     reading, writing = os.pipe()
     os.close(reading)
-    try:
-        return subprocess.run(
-            [*PSOUP, *map(str, arguments), "--url", psoup.url],
-            stdin=subprocess.DEVNULL,
-            stdout=writing,
-            stderr=writing if errors_too else subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    finally:
-        os.close(writing)
+    words = [*map(str, arguments), "--url", psoup.url]
+    with os.fdopen(writing, "wb") as unread, tempfile.TemporaryFile() as said:
+        errors = unread if errors_too else said
+        process = started("psoup", words, output=unread, errors=errors, env=os.environ)
+        code = process.wait(WAIT_S)
+        said.seek(0)
+        return subprocess.CompletedProcess(words, code, None, said.read().decode())
 
 
 @pytest.fixture

@@ -27,6 +27,7 @@ from psoup.app.operate.start_sentences import SENTENCES, on_terminal
 from psoup.app.processes.loading import Loading, UnwantedError
 from psoup.engine.checkpoint import checkpoint
 from tests.children import child
+from tests.forked import ended
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 from tests.terminals import terminal
 
@@ -176,16 +177,14 @@ def test_start_with_too_few_open_files_says_so_before_the_store_is_touched(comma
 @pytest.mark.service
 def test_start_that_fails_off_a_terminal_ends_in_one_sentence(tmp_path, nowhere):
     """The last line of standard error says what is wrong and what to do, as on a terminal."""
-    command = [*PSOUP, "serve", "--data", str(tmp_path / "data"), "--port"]
+    command = ["serve", "--data", str(tmp_path / "data"), "--port"]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        used = subprocess.run([*command, port], capture_output=True, text=True, check=False)
-    without_store = subprocess.run(
+        used = ended("psoup", [*command, port])
+    without_store = ended(
+        "psoup",
         [*command, "0", "--store", nowhere.replace("http", "redis")],
-        env=PATIENT_ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
+        env={**os.environ, **PATIENT_ENVIRONMENT},
     )
     assert [EXIT_ADDRESS, EXIT_STORE] == [used.returncode, without_store.returncode]
     assert ["", ""] == [used.stdout, without_store.stdout]
@@ -241,12 +240,11 @@ def test_ctrl_c_while_workers_start_is_quiet(after_s, workers):
 def test_start_without_its_store_names_the_address_and_no_password(tmp_path, nowhere):
     """Which store could not be reached is said; its password is not."""
     port = nowhere.rpartition(":")[2]
-    done = subprocess.run(
-        [*PSOUP, "serve", "--port", "0", "--data", str(tmp_path / "data"), "--log-format", "json"],
-        env={**PATIENT_ENVIRONMENT, "PSOUP_STORE": f"redis://me:geheim@127.0.0.1:{port}/3"},
-        capture_output=True,
-        text=True,
-        check=False,
+    store = f"redis://me:geheim@127.0.0.1:{port}/3"
+    done = ended(
+        "psoup",
+        ["serve", "--port", "0", "--data", str(tmp_path / "data"), "--log-format", "json"],
+        env={**os.environ, **PATIENT_ENVIRONMENT, "PSOUP_STORE": store},
     )
     last = json.loads(done.stderr.splitlines()[-1])
     assert EXIT_STORE == done.returncode

@@ -1,8 +1,7 @@
 """`psoup load` against a service: what is declared, what is loaded, what is skipped."""
 
 import lzma
-import subprocess
-import sys
+import os
 
 import duckdb
 import orjson
@@ -14,7 +13,8 @@ from psoup.app.cli.common import ExitCode
 from psoup.pipeline.load.plan import LoadRequest, SurveyProgress, plan_load
 from psoup.pipeline.load.sources import sources
 from psoup.pipeline.load.transfer import run_load
-from tests.children import child
+from tests.forked import ended, started
+from tests.patience import WAIT_S
 
 CSV = "ts,name,n,x,ok\n" + "".join(
     f"2024-01-01T00:00:{i % 60:02d}.{i:06d}Z,{'' if i % 7 == 0 else f'n{i}'},{i},{i / 4},"
@@ -150,10 +150,10 @@ def test_loads_of_one_file_at_the_same_time_store_it_once(psoup, tmp_path):
     """Two processes: each batch is the one's or the other's, and neither fails or takes the stream away."""
     path = tmp_path / "a.csv"
     path.write_text("n\n" + "".join(f"{i}\n" for i in range(2_000)))
-    command = [sys.executable, "-m", "psoup", "load", str(path), "--stream", "s"]
-    command += ["--batch-rows", "20", "--url", psoup.url]
-    with child(command, stdout=subprocess.PIPE) as one, child(command) as other:
-        assert [0, 0] == [process.wait(120) for process in (one, other)]
+    command = ["load", str(path), "--stream", "s", "--batch-rows", "20", "--url", psoup.url]
+    with (tmp_path / "output").open("wb") as output:
+        loads = [started("psoup", command, output=output, env=os.environ) for _ in range(2)]
+    assert [0, 0] == [process.wait(WAIT_S) for process in loads]
     assert list(range(2_000)) == sorted(row["n"] for row in rows_of(psoup, "SELECT n FROM s"))
 
 
@@ -163,16 +163,20 @@ def test_load_killed_and_repeated_loads_every_row_once(psoup, tmp_path):
     total = 6_000
     path = tmp_path / "a.csv"
     path.write_text("ts,n\n" + "".join(f"2024-01-01T00:00:00Z,{i}\n" for i in range(total)))
-    command = [sys.executable, "-m", "psoup", "load", str(path), "--stream", "s"]
+    command = ["load", str(path), "--stream", "s"]
     command += ["--time", "ts", "--batch-rows", "100", "--url", psoup.url]
     reached = []
     for share in (0.2, 0.6):
-        with child(command, stdout=subprocess.DEVNULL) as loader:
-            while psoup.rows("s") < share * total and loader.poll() is None:
-                pass  # each look is a request: nothing is timed here
+        with (tmp_path / "output").open("wb") as output:
+            loader = started("psoup", command, output=output, env=os.environ)
+        while psoup.rows("s") < share * total and loader.poll() is None:
+            pass  # each look is a request: nothing is timed here
+        loader.kill()
+        loader.wait(WAIT_S)
         reached.append(psoup.rows("s"))
     assert reached[0] < total, "the loader was killed before its end"
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    run = ended("psoup", command)
+    assert 0 == run.returncode
     assert "were there already" in run.stdout
     rows = rows_of(psoup, "SELECT n FROM s")
     assert list(range(total)) == sorted(row["n"] for row in rows), f"killed at {reached} rows"

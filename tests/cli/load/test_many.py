@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import subprocess
 import threading
 
 import orjson
@@ -12,7 +11,7 @@ import pytest
 
 from psoup.app.cli.common import ExitCode
 from psoup.engine import limits
-from tests.cli.test_pipes import PSOUP
+from tests.forked import ended
 
 
 @pytest.fixture
@@ -23,10 +22,14 @@ def days(tmp_path):
     return tmp_path
 
 
-def run(psoup, *arguments, **options):
-    """Run the command as a process; return how it ended."""
-    command = [*PSOUP, *map(str, arguments), "--url", psoup.url]
-    return subprocess.run(command, capture_output=True, check=False, timeout=120, **options)
+def run(psoup, *arguments, piped=b"", **options):
+    """Run the command as a process, with `piped` in a pipe; return how it ended."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as given:
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(piped)  # less than a pipe holds
+        words = [*map(str, arguments), "--url", psoup.url]
+        return ended("psoup", words, **{"given": given, **options})
 
 
 def types_of(psoup, stream="s"):
@@ -118,28 +121,28 @@ def test_standard_input_is_loaded_and_resumed_as_a_file_of_the_same_bytes(psoup,
     """Inferred from all of it, under its own name; the same bytes from a file count as there."""
     path = days / "day-1.csv"
     arguments = ("--stream", "s", "--time", "ts", "--input-format", "csv")
-    done = run(psoup, "load", "-", *arguments, input=path.read_bytes())
-    assert b"standard input -> s  columns inferred from the whole file" in done.stdout, done.stderr
+    done = run(psoup, "load", "-", *arguments, piped=path.read_bytes())
+    assert "standard input -> s  columns inferred from the whole file" in done.stdout, done.stderr
     assert 2 == psoup.rows("s")
     for name in ("-", "/dev/stdin"):
-        done = run(psoup, "load", name, *arguments, input=path.read_bytes())
-        assert b"2 rows in 1 batch were there already" in done.stdout, done.stderr
+        done = run(psoup, "load", name, *arguments, piped=path.read_bytes())
+        assert "2 rows in 1 batch were there already" in done.stdout, done.stderr
     with path.open("rb") as file:
-        assert b"loaded 0 rows" in run(psoup, "load", "/dev/stdin", *arguments, stdin=file).stdout
+        assert "loaded 0 rows" in run(psoup, "load", "/dev/stdin", *arguments, given=file).stdout
     assert "loaded 0 rows" in psoup("load", path, *arguments).stdout
-    done = run(psoup, "load", "-", *arguments, "--yes", input=b"ts,n\n2024-01-01,x\n")
+    done = run(psoup, "load", "-", *arguments, "--yes", piped=b"ts,n\n2024-01-01,x\n")
     assert ExitCode.DATA_FILE == done.returncode
-    assert b"standard input:2: column 'n'" in done.stderr
+    assert "standard input:2: column 'n'" in done.stderr
 
 
 def test_standard_input_needs_its_format_and_comes_once(psoup):
     """It has no name to tell it by."""
-    done = run(psoup, "load", "-", "--stream", "s", input=b"n\n1\n")
+    done = run(psoup, "load", "-", "--stream", "s", piped=b"n\n1\n")
     assert ExitCode.DATA_FILE == done.returncode
-    assert b"standard input: its name does not tell the format" in done.stderr
-    done = run(psoup, "load", "-", "/dev/stdin", "--stream", "s", input=b"n\n1\n")
+    assert "standard input: its name does not tell the format" in done.stderr
+    done = run(psoup, "load", "-", "/dev/stdin", "--stream", "s", piped=b"n\n1\n")
     assert ExitCode.USAGE == done.returncode
-    assert b"named twice" in done.stderr
+    assert "named twice" in done.stderr
 
 
 def test_named_pipe_is_read_once_by_its_name(psoup, tmp_path):

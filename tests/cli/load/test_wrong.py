@@ -3,7 +3,6 @@
 import errno
 import os
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from psoup.app.cli.actions import load as load_command
 from psoup.app.cli.common import ExitCode
 from psoup.pipeline.load.transfer import run_load
-from tests.cli.test_pipes import PSOUP
+from tests.forked import ended
 
 JUNK = bytes(range(256)) * 64
 DEEP = 100_000
@@ -153,8 +152,7 @@ def test_process_that_meets_junk_shows_no_traceback(psoup, tmp_path, name):
     """As a process of its own: nothing of Python is on the screen."""
     path = tmp_path / name
     path.write_bytes(CONTENTS[name])
-    command = [*PSOUP, "load", str(path), "--stream", "s", "--url", psoup.url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = ended("psoup", ["load", str(path), "--stream", "s", "--url", psoup.url])
     assert ExitCode.DATA_FILE == done.returncode, done.stderr
     assert done.stderr.startswith("error ")
     assert "Traceback" not in done.stderr
