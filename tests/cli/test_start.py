@@ -27,7 +27,7 @@ from psoup.app.operate.start_sentences import SENTENCES, on_terminal
 from psoup.app.processes.loading import Loading, UnwantedError
 from psoup.engine.checkpoint import checkpoint
 from tests.children import child
-from tests.forked import ended
+from tests.forked import ended, started
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 from tests.terminals import terminal
 
@@ -200,17 +200,20 @@ def test_start_that_fails_off_a_terminal_ends_in_one_sentence(tmp_path, nowhere)
 )
 def test_serve_that_is_asked_to_end_again_and_again_ends_in_order(number, tmp_path):
     """With the code of one that was asked once, without a traceback, and its server has ended."""
-    command = [*PSOUP, "serve", "--port", "0", "--log-format", "json"]
-    command += ["--data", str(tmp_path / "data")]
-    with child(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        next(line for line in process.stderr if '"listening"' in line)
+    command = ["serve", "--port", "0", "--log-format", "json", "--data", str(tmp_path / "data")]
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = started("psoup", command, output=output, env=os.environ)
+    try:
+        wait_until(lambda: '"listening"' in log.read_text(), "it listens")
         store = int((tmp_path / "data" / "server.pid").read_text())
         while process.poll() is None:
             process.send_signal(number)
             time.sleep(0.02)
-        assert "Traceback" not in process.stderr.read()
-        assert EXIT_OK == process.returncode
+    finally:
+        process.kill()
+    assert "Traceback" not in log.read_text()
+    assert EXIT_OK == process.returncode
     wait_until(lambda: not Path(f"/proc/{store}").exists(), "the server has ended")
 
 
