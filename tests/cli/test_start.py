@@ -26,6 +26,7 @@ from psoup.app.operate.lifecycle import (
 from psoup.app.operate.start_sentences import SENTENCES, on_terminal
 from psoup.app.processes.loading import Loading, UnwantedError
 from psoup.engine.checkpoint import checkpoint
+from tests.agreement.service.process import ServiceProcess
 from tests.children import child
 from tests.forked import ended, started
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
@@ -37,6 +38,9 @@ HEAVY = (
     *("pyarrow.parquet", "pyarrow.dataset", "IPython"),
 )
 """Installed or not: a start has no use for them."""
+TELLING = (sys.executable, "-X", "importtime", *PSOUP[1:])
+"""The command, whose standard error has a line for each module that it imports."""
+IMPORTED = re.compile(r"^import time: .*\| +(\S+)$", re.MULTILINE)
 JARGON = ("taken-over", "kernels-ready", "recovered", "[info")
 
 
@@ -67,15 +71,26 @@ def test_end_looks_for_no_garbage_in_what_was_loaded():
 
 @pytest.mark.service
 def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
-    """Log lines tell of the store and the address first, and of the API pages when it is ready."""
-    arguments = ("serve", "--port", 0, "--data", tmp_path / "data", "--log-format", "json")
-    with starting(*arguments) as process:
+    """Log lines tell of the store and the address first, and of the API pages when it is ready.
+
+    Over an empty store it loads nothing heavy.
+    """
+    arguments = ("serve", "--port", "0", "--data", str(tmp_path / "data"), "--log-format", "json")
+    with child([*TELLING, *arguments], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         events: list[dict[str, object]] = []
+        told = ""
         while not events or events[-1]["event"] != "listening":
-            events.append(json.loads(process.stderr.readline()))
+            line = process.stderr.readline()
+            if line.startswith("{"):
+                events.append(json.loads(line))
+            told += line
         process.send_signal(signal.SIGTERM)
+        told += process.stderr.read()
         assert EXIT_OK == process.wait(WAIT_S)
+    seen = set(IMPORTED.findall(told))
+    assert {"psoup.app.main", "psoup.engine.engine", "psoup.storage"} <= seen
+    assert [] == [name for name in HEAVY if name in seen]
     first, last = events[0], events[-1]
     assert ("starting", "serve", str(tmp_path / "data")) == (
         first["event"],
@@ -92,37 +107,47 @@ def test_start_over_rows_and_queries_loads_nothing_heavy(tmp_path):
 
     Whoever sends it the first row and the first query does not wait for them either.
     """
-    data = ("--data", str(tmp_path / "data"))
+    first = ServiceProcess(tmp_path)
+    try:
+        first.start()
+        send_first(first.url, "s")
+    finally:
+        first.close()
     seen: set[str] = set()
 
     def take(lines):
         for line in lines:
-            seen.update(re.findall(r"^import time: .*\| +(\S+)$", line))
+            seen.update(IMPORTED.findall(line))
 
-    for _ in range(2):  # an empty store, then one with rows and a query
-        command = [sys.executable, "-X", "importtime", *PSOUP[1:], "serve", "--port", "0", *data]
-        with child(command, stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr is not None
-            url = None
-            while url is None:
-                line = process.stderr.readline()
-                take([line])
-                found = re.search(r"listening .*url=(\S+)", line)
-                url = found and found[1]
-            reader = threading.Thread(target=take, args=[process.stderr])
-            reader.start()
-            with httpx2.Client(base_url=url, trust_env=False, timeout=WAIT_S) as client:
-                wait_until(lambda: client.get("/readyz").status_code == 200, "it is ready")
-                columns = {"columns": [{"name": "x", "type": "int64"}]}
-                assert client.put("/v1/streams/s", json=columns).status_code in {200, 201}
-                assert 200 == client.post("/v1/streams/s/rows", json=[{"x": 1}]).status_code
-                sql = {"sql": "SELECT * FROM s WHERE x > 0"}
-                assert client.post("/v1/queries", json=sql).status_code in {200, 201}
-            process.send_signal(signal.SIGTERM)
-            assert EXIT_OK == process.wait(WAIT_S)
-            reader.join()
+    command = [*TELLING, "serve", "--port", "0", "--data", str(first.data)]
+    with child(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = None
+        while url is None:
+            line = process.stderr.readline()
+            take([line])
+            found = re.search(r"listening .*url=(\S+)", line)
+            url = found and found[1]
+        reader = threading.Thread(target=take, args=[process.stderr])
+        reader.start()
+        for stream in ("s", "new"):
+            send_first(url, stream)
+        process.send_signal(signal.SIGTERM)
+        assert EXIT_OK == process.wait(WAIT_S)
+        reader.join()
     assert {"psoup.app.main", "psoup.engine.engine", "psoup.storage"} <= seen
     assert [] == [name for name in HEAVY if name in seen]
+
+
+def send_first(url, stream):
+    """Declare a stream, and send it a row and a query, once the service is ready."""
+    with httpx2.Client(base_url=url, trust_env=False, timeout=WAIT_S) as client:
+        wait_until(lambda: client.get("/readyz").status_code == 200, "it is ready")
+        columns = {"columns": [{"name": "x", "type": "int64"}]}
+        assert client.put(f"/v1/streams/{stream}", json=columns).status_code in {200, 201}
+        assert 200 == client.post(f"/v1/streams/{stream}/rows", json=[{"x": 1}]).status_code
+        sql = {"sql": f"SELECT * FROM {stream} WHERE x > 0"}
+        assert client.post("/v1/queries", json=sql).status_code in {200, 201}
 
 
 @pytest.mark.parametrize(

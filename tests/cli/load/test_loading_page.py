@@ -8,6 +8,7 @@ import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import orjson
@@ -181,7 +182,7 @@ def test_oracle_command_of_the_page_loads_the_data_set(psoup, data_folder, tmp_p
 
 def _plain(path, folder, rows=None):
     """Return the path of the file unpacked, which DuckDB cannot do with .xz: all of it, or a line for each row."""
-    opened = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    opened: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
     plain = folder / "plain"
     with opened(path, "rb") as lines, plain.open("wb") as written:
         if rows is None:
