@@ -58,11 +58,22 @@ def test_help_names_the_commands(psoup):
         assert command in shown
 
 
-def test_service_takes_a_file_and_shows_its_documentation(psoup):
-    """`psoup serve` on the disk, with the store's functions; a CSV; a query; the page of the docs and its files."""
+def test_service_of_the_image_takes_a_file_and_shows_its_documentation(psoup):
+    """The service as the image starts it, at a free port of this machine alone, answers what the image asks it.
+
+    It has the store's functions, and takes a CSV and a query; the page of the docs and its files are there.
+    """
+    instructions = dict(dockerfile())
+    program, *arguments = json.loads(instructions["CMD"])
+    assert "psoup" == program
+    here = {"0.0.0.0": "127.0.0.1", "8000": "0", "/data": "kept"}
+    python, *probe = json.loads(instructions["HEALTHCHECK"].partition(" CMD ")[2])
     (psoup.folder / "prices.csv").write_text("date,name,close\n2024-01-02,A,7\n2024-01-03,B,9\n")
-    with psoup.started("serve", "--data", "kept", "--port", "0") as events:
+    with psoup.started(*(here.get(word, word) for word in arguments)) as events:
         url = address_of(events)
+        probe = [word.replace("http://127.0.0.1:8000", url) for word in probe]
+        assert url in probe[-1]
+        assert "" == psoup.run(*probe, program=python)
         psoup.run("load", "prices.csv", "--stream", "prices", "--time", "date", "--url", url)
         answer = psoup.run("query", "SELECT name FROM prices WHERE close > 8", "--url", url)
         assert '"name":"B"' in answer
@@ -79,20 +90,6 @@ def test_service_takes_a_file_and_shows_its_documentation(psoup):
 def test_demo_runs_and_ends(psoup):
     """A service, a feeder and queries, each a process of the installed psoup."""
     assert "the service is stopped" in psoup.run("demo", "--seconds", "1", "--data", "kept")
-
-
-def test_command_of_the_image_answers_its_health_check(psoup):
-    """What the image starts and what it is asked, at a free port of this machine alone."""
-    instructions = dict(dockerfile())
-    program, *arguments = json.loads(instructions["CMD"])
-    assert "psoup" == program
-    here = {"0.0.0.0": "127.0.0.1", "8000": "0", "/data": str(psoup.folder / "data")}
-    python, *probe = json.loads(instructions["HEALTHCHECK"].partition(" CMD ")[2])
-    with psoup.started(*(here.get(word, word) for word in arguments)) as events:
-        url = address_of(events)
-        probe = [word.replace("http://127.0.0.1:8000", url) for word in probe]
-        assert url in probe[-1]
-        assert "" == psoup.run(*probe, program=python)
 
 
 def test_worker_beside_an_engine_answers(psoup, server):
