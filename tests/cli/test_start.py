@@ -82,6 +82,7 @@ def test_start_says_at_once_what_it_does_and_where_everything_is(tmp_path):
         told = ""
         while not events or events[-1]["event"] != "listening":
             line = process.stderr.readline()
+            assert line, told
             if line.startswith("{"):
                 events.append(json.loads(line))
             told += line

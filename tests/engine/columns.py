@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import settings, strategies as st
+from hypothesis import strategies as st
 
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.values.expression import CompareOp
@@ -30,11 +30,6 @@ EXTREMES: dict[ColumnType, list[Any]] = {
     ColumnType.TIMESTAMP: [-(2**63), 2**63 - 1],
 }
 """Beside the pools: the ends of each type, and texts that differ in U+0000 or past U+FFFF alone."""
-
-
-def drawing(suite, torture=1_000):
-    """Return settings of so many examples in the suite, and so many in the torture, which draws them anew."""
-    return settings(max_examples=suite if settings().derandomize else torture)
 
 
 def pool(kind):

@@ -12,8 +12,9 @@ from psoup.engine.query.values.value_set import EVERY_VALUE, NO_VALUE, values_be
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.lineage import Slot
 from tests.engine.clauses.test_table import ATTRIBUTES, KINDS, clauses_drawn, table_of
-from tests.engine.columns import chunk_values, column_of, drawing, pool, satisfying
+from tests.engine.columns import chunk_values, column_of, pool, satisfying
 from tests.engine.kernels import twins
+from tests.strategies import fewer
 
 
 def chunk_of(values):
@@ -73,7 +74,7 @@ def expected(clauses, values):
 
 
 @pytest.mark.parametrize("compared", COMPARED)
-@drawing(12)
+@fewer(12)
 @given(st.lists(clauses_drawn(), max_size=3), st.sampled_from(range(len(CHUNKS))))
 def test_locate_of_any_tables_differential_finds_the_rows_of_each_interval(compared, parts, number):
     """Compared with each bound or put in order, in one table or in several: rows are those of the values."""
@@ -90,7 +91,7 @@ def test_locate_of_any_tables_differential_finds_the_rows_of_each_interval(compa
             assert (asked if compared == "in order" else set()) == in_order
 
 
-@drawing(8, 15)
+@fewer(8, 15)
 @given(st.lists(clauses_drawn(), min_size=1, max_size=2), st.sampled_from(range(len(CHUNKS))))
 def test_locate_compared_and_in_order_differential_agree(parts, number):
     """Every bound has as many rows, and the same, whichever way it was found, compiled or plain."""
@@ -103,7 +104,7 @@ def test_locate_compared_and_in_order_differential_agree(parts, number):
     assert told[0] == told[1]
 
 
-@drawing(15)
+@fewer(15)
 @given(
     st.lists(
         st.tuples(

@@ -27,13 +27,13 @@ from tests.engine.columns import (
     FLOAT_MAX,
     chunk_values,
     column_of,
-    drawing,
     pool,
     satisfying,
     value_sets,
 )
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import plain
+from tests.strategies import fewer
 
 KINDS = {kind.name: kind for kind in ColumnType} | {"other": ColumnType.INT64}
 ATTRIBUTES = {name: number for number, name in enumerate(KINDS)}
@@ -102,7 +102,7 @@ def matched(table, chunk, slots=SLOTS):
 
 
 @pytest.mark.parametrize("attribute", PIVOTED)
-@drawing(10, 25)
+@fewer(10, 25)
 @given(data=st.data())
 def test_pivot_table_of_any_clauses_differential_finds_what_single_comparisons_find(
     attribute, data
@@ -119,7 +119,7 @@ def test_pivot_table_of_any_clauses_differential_finds_what_single_comparisons_f
 
 
 @pytest.mark.parametrize("attribute", PIVOTED)
-@drawing(8, 15)
+@fewer(8, 15)
 @given(data=st.data())
 def test_pivot_tables_that_forget_and_are_merged_differential_have_the_others(attribute, data):
     """What is forgotten is found no more, at once and once; a table of several has what they have left."""
@@ -180,7 +180,7 @@ def test_pivot_table_reads_the_columns_that_are_asked_for_and_no_other():
 
 
 @pytest.mark.parametrize("kind", ColumnType)
-@drawing(15, 25)
+@fewer(15, 25)
 @given(data=st.data())
 def test_asks_one_and_is_range_of_any_set_oracle_are_true_of_its_values(kind, data):
     """One value of a type with many, which NULL is not; one interval that can be compared with numbers."""

@@ -23,13 +23,13 @@ from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, Stre
 from tests.engine.columns import (
     chunk_values,
     column_of,
-    drawing,
     pool,
     satisfying,
     value_sets,
 )
 from tests.engine.kernels import twins
 from tests.reference_values import holds
+from tests.strategies import fewer
 
 KINDS = list(ColumnType)
 BATCH = 5_000
@@ -103,7 +103,7 @@ COUNTS = [1, CHUNK_ROWS, 2 * CHUNK_ROWS + 1, SEGMENT_ROWS - 1, SEGMENT_ROWS]
 
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("kind", KINDS)
-@drawing(5, 10)
+@fewer(5, 10)
 @given(data=st.data())
 def test_scan_of_any_values_oracle_finds_what_belongs(kind, count, data):
     """A set of any shape over rows [first, past) of growing and of sealed segments."""

@@ -21,7 +21,7 @@ from psoup.engine.sources.stored_tuples import StoredTuples
 from psoup.engine.tuples.schema import StreamId
 from tests.engine.batches import SCHEMA, batch_of
 from tests.engine.clauses.plain_index import OpenIndex, PlainIndex
-from tests.engine.columns import drawing
+from tests.strategies import fewer
 
 STREAM = StreamId(1)
 KEPT = Materialize.PARTIAL
@@ -134,7 +134,7 @@ def test_join_of_every_interleaving_order_meets_each_pair_once():
         assert entrants(join, order) == join.expected()
 
 
-@drawing(12)
+@fewer(12)
 @given(st.permutations([*BATCHES, *WHERES]))
 def test_join_of_any_interleaving_order_meets_each_pair_once(order):
     """Random orders of all batches and all clauses find the same pairs, each exactly once."""

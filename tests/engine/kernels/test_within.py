@@ -23,9 +23,9 @@ from psoup.engine.kernels.within import (
     WIDTH,
     within,
 )
-from tests.engine.columns import drawing
 from tests.engine.kernels import twins
 from tests.engine.kernels.test_order import FLOAT_EDGES, INT_EDGES
+from tests.strategies import fewer
 
 ROWS = 65_536
 SPREAD = [-(2**62), -(2**62) + 1, -(2**62) + 100, -(2**62) + 254, -(2**62) + 255]
@@ -116,7 +116,7 @@ EDGES = st.sampled_from([0, 1, 63, 64, 4_095, 4_096, 4_097, ROWS - 4_096, ROWS -
 
 
 @pytest.mark.parametrize("name", KINDS)
-@drawing(8, 20)
+@fewer(8, 20)
 @given(data=st.data())
 def test_within_of_any_intervals_differential_keeps_what_comparing_keeps(name, data):
     """Any rows of a segment, with NULLs and without, minima known or not, none, one and more intervals."""

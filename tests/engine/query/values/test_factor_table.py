@@ -23,7 +23,8 @@ from psoup.engine.query.values.value_set import (
 )
 from psoup.engine.tuples.lineage import Slot
 from psoup.engine.tuples.schema import ColumnType
-from tests.engine.columns import FLOAT_MAX, drawing, pool, value_sets
+from tests.engine.columns import FLOAT_MAX, pool, value_sets
+from tests.strategies import fewer
 
 KINDS = list(ColumnType)
 
@@ -67,7 +68,7 @@ def factors_drawn(kind, slots=range(6)):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@drawing(12)
+@fewer(12)
 @given(data=st.data())
 def test_factors_of_any_sets_differential_say_what_the_sets_say(kind, data):
     """Slots in any order keep it, each with its intervals; types of arrays are the same without any."""
@@ -83,7 +84,7 @@ def test_factors_of_any_sets_differential_say_what_the_sets_say(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@drawing(12)
+@fewer(12)
 @given(data=st.data())
 def test_factors_joined_differential_say_what_the_sets_say(kind, data):
     """Parts in any order are one."""
@@ -111,7 +112,7 @@ def test_closed_intervals_of_any_set_oracle_hold_its_values_and_no_other(kind, d
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not ColumnType.STRING])
-@drawing(12)
+@fewer(12)
 @given(data=st.data())
 def test_factors_of_any_set_oracle_hold_the_keys_of_its_values_and_no_other(kind, data):
     """What is compared with are keys: a value's key lies in an interval where the value belongs to the set."""
