@@ -64,7 +64,7 @@ def test_oracle_simulated_service_long_runs_answer_as_the_twin(seed):
     [
         pytest.param(range(10), id="few"),
         pytest.param(range(20), marks=pytest.mark.slow, id="first"),
-        pytest.param(range(20, 40), marks=pytest.mark.slow, id="second"),
+        pytest.param(range(20, 60), marks=pytest.mark.slow, id="next"),
     ],
 )
 def test_oracle_simulated_processes_keep_every_promise(seeds):
