@@ -42,7 +42,7 @@ Run = Callable[[], AbstractContextManager[tuple[Service, int]]]
 
 
 def contests(size: Size) -> Iterator[Survey]:
-    """Yield the three surveys, where /proc tells what a process takes."""
+    """Yield the surveys, where /proc tells what a process takes."""
     if not process.is_known():
         return
     is_small = size is Size.SMOKE
@@ -255,7 +255,10 @@ def _ingest(one: Service, seconds: float) -> float:
     rows = [{"sym": "A", "px": 1.0}] * 100
     body, count, begun = json.dumps(rows).encode(), 0, time.perf_counter()
     while time.perf_counter() - begun < seconds:
-        one.client.ask("POST", "/v1/streams/trades/rows", body, "application/json")
+        status, answer = one.client.ask("POST", "/v1/streams/trades/rows", body, "application/json")
+        if status not in {200, 202}:
+            message = f"append: {status} {answer[:200]!r}"
+            raise RuntimeError(message)
         count += 1
     return count / (time.perf_counter() - begun)
 

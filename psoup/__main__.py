@@ -48,7 +48,7 @@ def _run() -> None:
 
 
 def _leave_garbage() -> None:
-    """Let Python end without looking for garbage in all that was loaded, time and again: half a second of a service."""
+    """Let Python end without looking for garbage in all that was loaded, time and again: half a second of its end."""
     import gc  # noqa: PLC0415 (not there before the start)
 
     gc.freeze()

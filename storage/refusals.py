@@ -296,6 +296,7 @@ def read_across_trimmed(*, after: int) -> IntegrityError:
 def unknown_answer() -> CommitUnknownError:
     """Return the error for an answer to an append that this version cannot read."""
     return CommitUnknownError(
-        "The store answers as another version of psoup does: the operation was stored or refused, and which of the two"
-        " is not known. Start engine and workers of one version."
+        "The store answers as another version of psoup does: whether the operation was stored is not known. Start engine"
+        " and workers of one version, then repeat the same request: with an idempotency key or a producer's headers it"
+        " is stored once, without them it may be stored twice."
     )

@@ -86,11 +86,11 @@ class PendingQueries:
             held = self._held.get(query_id)
         return held if held is not None and held.seq > self._applied.seq else None
 
-    def held_among(self, query_ids: Collection[QueryId]) -> list[PendingQuery]:
-        """Return those of some queries that `held` returns. Asks nobody. Cost: O(1) where this process holds none."""
+    def held_among(self, query_ids: Collection[QueryId]) -> list[QueryId]:
+        """Return those of some queries that `held` knows. Asks nobody. Cost: O(1) where this process holds none."""
         with self._lock:
             self._forget_applied()
-            return [self._held[one] for one in query_ids if one in self._held] if self._held else []
+            return [one for one in query_ids if one in self._held] if self._held else []
 
     def find(self, query_id: QueryId) -> PendingQuery | None:
         """Return a query that is registered and not applied; None for every other.

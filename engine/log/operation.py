@@ -225,7 +225,7 @@ def key_of(content: Content) -> RequestKey | None:
 
 
 def carried_bytes(content: Content) -> int:
-    """Return the bytes of all that may be large in an operation: a body, texts of a query, handles. O(texts)."""
+    """Return the bytes of a body, of the texts of a query, or of the handles that a Drop lists. Cost: O(bytes)."""
     match content:
         case Rows():
             return len(content.body)

@@ -27,7 +27,7 @@ class StoreFullError(EngineError):
 
 
 class CommitUnknownError(EngineError):
-    """The answer to an append was lost: it may be committed or not.
+    """The answer to an append was lost or cannot be read: it may be committed or not.
 
     Sending it again is exactly once for a batch with a producer's version and for a registration
     under the same handle or name; any other operation may be stored twice.

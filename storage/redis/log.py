@@ -75,7 +75,7 @@ class RedisLog:
         """Append one operation, or refuse it and change nothing (`Log.append`).
 
         Raises:
-            CommitUnknownError: the answer was lost; everything else is definite.
+            CommitUnknownError: the answer was lost or cannot be read; everything else is definite.
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
         """
         (outcome,) = self.append_many([content])

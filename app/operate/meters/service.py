@@ -194,13 +194,13 @@ PROCESS: Final[Sequence[Meter[ProcessReading]]] = (
     ),
     _at_hand(
         "at_hand_operations",
-        "Operations that were appended here and are not applied.",
+        "Operations kept to be folded without reading the log.",
         Kind.GAUGE,
         lambda hand: hand.operations,
     ),
     _at_hand(
         "at_hand_bytes",
-        "Bytes of their bodies and texts.",
+        "Their bytes.",
         Kind.GAUGE,
         lambda hand: hand.nbytes,
     ),

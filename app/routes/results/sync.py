@@ -184,9 +184,9 @@ async def _registered(
     """Wait for those of the queries that are registered and not applied, while there is time; return all of them."""
     waited_by = (time.monotonic() + latest) / 2
     pending = call.service.pending
-    for query in pending.held_among(stands):
+    for query_id in pending.held_among(stands):
         with contextlib.suppress(QueryFillingError):
-            await pending.wait_for(query, timeout_s=waited_by - time.monotonic())
+            await pending.wait(query_id, timeout_s=waited_by - time.monotonic())
     return stands
 
 

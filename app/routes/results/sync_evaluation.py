@@ -47,7 +47,7 @@ class Synced:
         stands: of the queries that have an answer, behind this.
         results: envelopes as JSON, by handle.
         unchanged: handles of those that have not changed.
-        looked_at: of these, those of which the engine was asked.
+        looked_at: those of `unchanged` that the engine was asked about.
         entered: of one that has, more is to be told than that rows have left.
         gone: why the others have no answer.
         more: there was no room for all.

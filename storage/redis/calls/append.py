@@ -64,8 +64,6 @@ REFUSALS: Final[Mapping[bytes, Callable[[Sequence[bytes]], EngineError]]] = {
     b"TXN": lambda facts: refusals.txn_content_differs(int(facts[0])),
 }
 """What psoup_append answers when it refuses, and what is raised for it."""
-_FACTS_OF_STORED: Final = 3
-"""What it answers of an operation that it has stored: seq, arrival, first tuple id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +141,23 @@ def read_answer(
     """Return what became of each operation of one call, by its answer or by what has refused all of it."""
     if isinstance(answer, EngineError):
         return [answer] * len(part)
+    if len(answer) != 1 + len(part):
+        return [refusals.unknown_answer()] * len(part)
     return [_outcome(told, one) for told, one in zip(answer[1:], part, strict=True)]
 
 
 def _outcome(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
-    """Return what became of an operation by its own answer."""
+    """Return what became of an operation by its own answer; of one of another version that is not known."""
+    try:
+        return _told(answer, one)
+    except (IndexError, KeyError, ValueError):
+        return refusals.unknown_answer()
+
+
+def _told(answer: Sequence[bytes], one: Append) -> Appended | EngineError:
+    """Return what an answer says. Raises IndexError, KeyError or ValueError where it is of another version."""
     what, *facts = answer
-    if what == b"OK" and len(facts) == _FACTS_OF_STORED:
+    if what == b"OK":
         seq, arrival_us, first_tuple_id = map(int, facts)
         return Appended(Seq(seq), arrival_us, first_tuple_id=TupleId(first_tuple_id))
     if what in (b"DUP", b"REPLAY"):
@@ -238,7 +246,7 @@ def _refusal(what: bytes, facts: Sequence[bytes], one: Append) -> EngineError:
         return _quota(one)
     if what == b"FAILED":
         return refused_call(facts[0].decode())
-    return REFUSALS[what](facts) if what in REFUSALS else refusals.unknown_answer()
+    return REFUSALS[what](facts)
 
 
 def _quota(one: Append) -> EngineError:

@@ -122,7 +122,17 @@ def commit_call(commit: Commit, looked: Sequence[Sequence[bytes | None]]) -> Cal
 
 
 def read_commit(answer: Sequence[bytes]) -> Appended:
-    """Return what became of a commit by the answer to its call. Raises what `Log.commit` does."""
+    """Return what became of a commit by the answer to its call. Raises what `Log.commit` does.
+
+    Of an answer of another version that is not known: CommitUnknownError.
+    """
+    try:
+        return _committed(answer)
+    except (IndexError, ValueError):
+        raise refusals.unknown_answer() from None
+
+
+def _committed(answer: Sequence[bytes]) -> Appended:
     what, *facts = answer
     match what:
         case b"OK":
@@ -138,9 +148,10 @@ def read_commit(answer: Sequence[bytes]) -> Appended:
             raise refusals.txn_content_differs(int(facts[0]))
         case b"QUOTA":
             raise refusals.apps_quota()
-        case _:
-            assert what == b"BACKLOG", "an answer that this version does not know"
+        case b"BACKLOG":
             raise refusals.backlog_full()
+        case _:
+            raise refusals.unknown_answer()
 
 
 def _common() -> list[Argument]:

@@ -155,6 +155,21 @@ async def test_join_filling_is_listed_under_each_of_its_streams():
         assert body | {"state": "live"} == live
 
 
+async def test_sync_waits_for_a_query_that_fills_or_says_so():
+    """It is told of once it is applied; at the deadline it has no answer yet."""
+    async with held_back() as (api, store):
+        with store.waiting("log", "read"):
+            query_id = (await api.send("POST", "/v1/queries", json=NAMED)).json()["id"]
+            asked: dict[str, object] = {"queries": {query_id: {}}}
+            with hurried(api, "invoke_deadline_s"):
+                refused = (await api.send("POST", "/v1/sync", json=asked)).json()["gone"]
+            assert "query-filling" == refused[query_id]["code"]
+            waiting = asyncio.create_task(api.send("POST", "/v1/sync", json=asked))
+            done, _ = await asyncio.wait({waiting}, timeout=0.1)
+            assert not done
+        assert [query_id] == list((await waiting).json()["results"])
+
+
 async def test_query_filling_and_removed_is_gone_when_that_is_applied():
     """A removal behind a registration is taken, and once both are applied the handle is 404."""
     async with held_back() as (api, store):
@@ -267,9 +282,8 @@ async def test_pending_of_other_processes_are_found_beside_those_held(position: 
     assert noted(5, 5) == pending.find(QueryId("q_5")) == pending.held(QueryId("q_5"))
     assert PendingQuery(Seq(3), register(3)) == pending.find(QueryId("q_3"))
     assert pending.held(QueryId("q_3")) is None
-    assert [noted(5, 5), noted(4, 4)] == pending.held_among(
-        [QueryId("q_5"), QueryId("q_3"), QueryId("q_4")]
-    )
+    asked = [QueryId(f"q_{number}") for number in (5, 3, 4)]
+    assert [asked[0], asked[2]] == pending.held_among(asked)
     assert pending.find(QueryId("q_9")) is None
     assert pending.find(QueryId("q_0")) is None
 

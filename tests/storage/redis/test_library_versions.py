@@ -8,6 +8,7 @@ from psoup.engine.store.errors import CommitUnknownError, FencedError, StoreUnsu
 from psoup.engine.tuples.batch import Seq
 from psoup.storage.redis.calls.append import append_of, read_answer
 from psoup.storage.redis.calls.client import RedisClient
+from psoup.storage.redis.calls.commit import read_commit
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore
 from tests.storage.samples import rows
@@ -97,9 +98,25 @@ def test_standby_leaves_the_functions_of_the_engine_alone(server, tmp_path):
     assert other in listed[0]
 
 
-@pytest.mark.parametrize("answer", [[b"OK", b"5", b"7"], [b"LATER", b"5"]])
-def test_answer_to_an_append_that_this_version_cannot_read_is_told_as_unknown(answer):
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [[b"OK", b"5", b"7"]],
+        [[b"DUP", b"5"]],
+        [[b"OK", b"5", b"7", b"early"]],
+        [[b"LATER", b"5"]],
+        [],
+    ],
+)
+def test_answer_to_an_append_that_this_version_cannot_read_is_told_as_unknown(answers):
     """The Functions are those of another version for a moment; its operation may well be stored."""
-    (outcome,) = read_answer([b"7", answer], [append_of(rows(1), streams_max=1)])
+    (outcome,) = read_answer([b"DONE", *answers], [append_of(rows(1), streams_max=1)])
     assert isinstance(outcome, CommitUnknownError)
     assert "of one version" in outcome.detail
+
+
+@pytest.mark.parametrize("answer", [[b"OK", b"5", b"7"], [b"DUP", b"5"], [b"LATER"]])
+def test_answer_to_a_commit_that_this_version_cannot_read_is_told_as_unknown(answer):
+    """As that to an append."""
+    with pytest.raises(CommitUnknownError, match="of one version"):
+        read_commit(answer)
