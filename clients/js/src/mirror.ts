@@ -30,7 +30,9 @@ export class Mirror {
   #state = nothing();
   #changes = 0;
   #shown: readonly Row[] = [];
-  #until = "";
+  /** What listeners were told of last: the clock moves on while they look. */
+  #told = this.#shown;
+  #until = "~";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #tag: { path: string; etag: string } | null = null;
 
@@ -165,6 +167,7 @@ export class Mirror {
 
   #changed(): void {
     this.#until = "";
+    this.#told = this.rows;
     for (const listener of [...this.#listeners]) {
       try {
         listener();
@@ -178,8 +181,9 @@ export class Mirror {
   /** Tell listeners when the next row leaves by the clock. */
   #arm(): void {
     clearTimeout(this.#timer);
-    if (this.#listeners.size === 0 || this.rows.length === 0) return;
-    const inMs = Date.parse(this.#until) - Date.parse(this.#now());
+    if (this.#listeners.size === 0) return;
+    const isTold = this.rows === this.#told;
+    const inMs = isTold ? Date.parse(this.#until) - Date.parse(this.#now()) : 0;
     if (Number.isNaN(inMs)) return;
     this.#timer = setTimeout(() => this.#changed(), Math.min(Math.max(inMs, 0) + 1, LONGEST_TIMER_MS));
   }

@@ -46,6 +46,25 @@ test("a mirror reads pages, and begins anew where one has gone", async () => {
   assert.deepEqual([one.rows.length, pages], [2_500, 5]);
 });
 
+test("listeners are told of a row that leaves while they look", async (t) => {
+  let localMs = Date.parse("2026-01-01T00:00:00Z");
+  t.mock.method(Date, "now", () => localMs);
+  const leaves = "2026-01-01T00:00:00.002000Z";
+  const answer = {
+    query: "q_1", gen: 1, seq: 1, now: "2026-01-01T00:00:00.000000Z", reset: true, rows: [{ _id: "1", _x: leaves, n: 1 }],
+    removed: [], keep: null, count: 1, changes_at: leaves, complete: false, cursor: "c", next: null, poll_after_ms: 5_000,
+  };
+  const one = mirror(url, "q_1", { pace: { graceMs: 0 }, fetch: async () => Response.json(answer) });
+  const counts: number[] = [];
+  one.subscribe(() => {
+    counts.push(one.rows.length);
+    localMs += 1;
+  });
+  await one.refresh();
+  await until(() => counts.at(-1) === 0, "the row has left");
+  assert.deepEqual(counts, [1, 1, 0]);
+});
+
 test("a query that was removed, or has expired, ends its mirror, which shows what it has", async () => {
   const stream = await declare();
   const gone = { status: 410, code: "query-expired", retryable: false, expired_at: "2026-01-01T00:00:00.000000Z" };
