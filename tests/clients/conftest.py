@@ -14,13 +14,7 @@ def chromium():
     )
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
-            executable_path=CHROMIUM,
-            args=[
-                "--no-sandbox",
-                "--disable-dev-shm-usage",
-                "--disable-gpu",
-                "--disable-software-rasterizer",
-            ],
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
         yield browser
         browser.close()

@@ -5,6 +5,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,8 +85,9 @@ def test_last_stage_makes_a_user_and_its_folder(tmp_path: Path):
 
 
 def test_dockerfile_is_what_its_linter_wants():
-    """Hadolint finds nothing, where it is installed."""
-    hadolint = shutil.which("hadolint")
+    """Hadolint finds nothing, where it is installed, beside this Python or elsewhere."""
+    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    hadolint = shutil.which("hadolint", path=folders)
     if hadolint is None:
         pytest.skip("hadolint is not installed here: the Dockerfile was not linted")
     done = subprocess.run([hadolint, str(DOCKERFILE)], capture_output=True, text=True, check=False)

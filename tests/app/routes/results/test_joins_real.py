@@ -65,8 +65,6 @@ async def test_oracle_flights_with_weather_answer_as_duckdb_at_every_prefix(data
             await declare(api, one.schema)
         handles = [await api.register(SQL)]
         with DuckDbOracle() as oracle:
-            for held, tables in sent.items():
-                oracle.load_table(held, pa.concat_tables(tables))
             for number, (name, batch) in enumerate(orders(*streams, batch_rows=9_000)[order]):
                 if number == 5:
                     handles.append(await api.register(f"{SQL} -- the same clause", name="amid"))
@@ -76,7 +74,8 @@ async def test_oracle_flights_with_weather_answer_as_duckdb_at_every_prefix(data
                 assert 200 == answer.status_code, answer.text
                 sent[name].append(dated(batch, next_id))
                 next_id += batch.num_rows
-                oracle.load_table(name, pa.concat_tables(sent[name]))
+                for held, tables in sent.items():
+                    oracle.load_table(held, pa.concat_tables(tables))
                 latest_us = max(batch["ts"].cast(pa.int64()).to_pylist())
                 newest_us = latest_us if newest_us is None else max(newest_us, latest_us)
                 foggy_us = [at for at in fogs_us if at <= newest_us][-INSTANTS:]
