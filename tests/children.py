@@ -3,11 +3,18 @@
 import contextlib
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end."""
+
+
+def printed_by(*lines: str) -> str:
+    """Return what a Python of its own prints that runs these lines and ends with code 0."""
+    command = [sys.executable, "-P", "-c", "\n".join(lines)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def heed_ignored_signals() -> None:

@@ -119,7 +119,7 @@ class RedisLog:
         """Append the parts of a commit, or refuse them and change nothing (`Log.commit`).
 
         Raises:
-            CommitUnknownError: the answer was lost; everything else is definite.
+            CommitUnknownError: the answer was lost or cannot be read; everything else is definite.
             StoreUnavailableError, RecoveringError, StoreFullError: nothing was stored.
 
         Cost: two round trips; bodies stay in the server.

@@ -15,7 +15,7 @@ import pytest
 
 from psoup.app.cli.common import ExitCode
 from tests import forked
-from tests.children import child
+from tests.children import child, printed_by
 from tests.patience import WAIT_S
 
 pytestmark = pytest.mark.service
@@ -122,15 +122,13 @@ def test_load_interrupted_two_hundred_times_ends_with_130(psoup, packed_files):
 
 def test_start_loads_nothing_before_an_interrupt_is_taken():
     """Until `main` begins an interrupt is a traceback of Python's: what is loaded until then was there before."""
-    lines = (
+    printed = printed_by(
         "import sys",
         "before = {*sys.modules}",
         "import psoup.__main__",
         "print({*sys.modules} - before)",
     )
-    command = [sys.executable, "-P", "-c", "\n".join(lines)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert {"psoup", "psoup.__main__"} == set(ast.literal_eval(done.stdout))
+    assert {"psoup", "psoup.__main__"} == set(ast.literal_eval(printed))
 
 
 def test_interrupt_while_orjson_starts_ends_with_130():

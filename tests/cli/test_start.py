@@ -27,7 +27,7 @@ from psoup.app.operate.start_sentences import SENTENCES, on_terminal
 from psoup.app.processes.loading import Loading, UnwantedError
 from psoup.engine.checkpoint import checkpoint
 from tests.agreement.service.process import ServiceProcess
-from tests.children import child
+from tests.children import child, printed_by
 from tests.forked import ended, started
 from tests.patience import PATIENT_ENVIRONMENT, WAIT_S, wait_until
 from tests.terminals import terminal
@@ -57,16 +57,14 @@ def starting(*arguments, **options):
 
 def test_end_looks_for_no_garbage_in_what_was_loaded():
     """Python would look through all of it several times: half a second of a service."""
-    lines = (
+    printed = printed_by(
         "import atexit, gc, sys",
         "sys.argv = ['psoup', '--version']",
         "atexit.register(lambda: print(gc.get_freeze_count() > len(gc.get_objects())))",
         "import psoup.__main__ as program",
         "program.main()",
     )
-    command = [sys.executable, "-P", "-c", "\n".join(lines)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "True" == done.stdout.splitlines()[-1]
+    assert "True" == printed.splitlines()[-1]
 
 
 @pytest.mark.service

@@ -54,7 +54,7 @@ class ProcessReading:
     Attributes:
         invocations: queries that it has answered.
         lines_left_out: of its request log, because there were too many.
-        at_hand: appended here and not applied; None = the engine is in another process.
+        at_hand: operations kept from append to fold; None = the engine is in another process.
         tuples_cache: of an API worker; None = the engine is in this process.
         partials: aggregates of whole chunks that are kept between invocations.
         ahead: who makes some of them before anybody asks.

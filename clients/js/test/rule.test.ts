@@ -124,7 +124,8 @@ test("a client holds what the worlds of the conformance kit say", async () => {
   assert.deepEqual(faults, []);
   const moves = (await played).flatMap((one) => one.moves);
   const { length } = await played;
-  assert(length >= 10 && length === worlds().length && moves.length >= 20 * length, `${moves.length} moves in ${length} worlds`);
+  const least = process.env["PSOUP_WORLDS"] ? 10 : 50;
+  assert(length >= least && moves.length >= 20 * length, `${moves.length} moves in ${length} worlds`);
 });
 
 const MUTANTS: Record<string, [text: string, by: string]> = {

@@ -133,6 +133,7 @@ def read_commit(answer: Sequence[bytes]) -> Appended:
 
 
 def _committed(answer: Sequence[bytes]) -> Appended:
+    """Return what an answer says, or raise it. IndexError or ValueError: it is of another version."""
     what, *facts = answer
     match what:
         case b"OK":

@@ -23,14 +23,7 @@ from psoup.engine.results.match_block import Harvest, Keeping
 from psoup.engine.tuples.chunk import Chunk
 from psoup.engine.tuples.lineage import Slot
 from psoup.engine.tuples.schema import ColumnType
-from tests.engine.columns import (
-    FLOAT_MAX,
-    chunk_values,
-    column_of,
-    pool,
-    satisfying,
-    value_sets,
-)
+from tests.engine.columns import FLOAT_MAX, chunk_values, column_of, pool, satisfying, value_sets
 from tests.engine.kernels import twins
 from tests.engine.results.blocks import plain
 from tests.strategies import fewer

@@ -20,13 +20,7 @@ from psoup.engine.query.factor import AttributeFactor
 from psoup.engine.query.values.expression import ColumnRef, CompareOp
 from psoup.engine.query.values.value_set import EVERYTHING, values_among, values_where
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
-from tests.engine.columns import (
-    chunk_values,
-    column_of,
-    pool,
-    satisfying,
-    value_sets,
-)
+from tests.engine.columns import chunk_values, column_of, pool, satisfying, value_sets
 from tests.engine.kernels import twins
 from tests.reference_values import holds
 from tests.strategies import fewer

@@ -170,7 +170,7 @@ async def test_invoke_all_at_one_position_while_rows_arrive(api: Api):
 
     posting = asyncio.create_task(post())
     seqs = set()
-    for _ in range(10):
+    for _ in range(25):
         body = await invoke(api, ids * 20, limit=1)
         counts = [one["count"] for one in body["results"]]
         assert {body["seq"]} == {one["seq"] for one in body["results"]}
