@@ -142,7 +142,10 @@ def deployment(tmp_path):
 
 
 def test_compose_processes_work_together_and_outlive_their_engine(deployment):
-    """All become ready and are fed; the engine is killed, the standby takes over; all end as asked."""
+    """All become ready and are fed; the engine is killed, the standby takes over; all end as asked.
+
+    A client goes on from the cursor that it has of the engine before.
+    """
     deployment.start_store()
     deployment.start("engine")
     deployment.start("api")
@@ -155,13 +158,16 @@ def test_compose_processes_work_together_and_outlive_their_engine(deployment):
     with PsoupClient(deployment.url("api")) as service:
         _fed_since(service, 0)
         query = service.register(SQL)["id"]
-        before = service.invoke(query)["count"]
+        first = service.invoke(query, count="only")
+        before, cursor = first["count"], first["cursor"]
         assert before > 0
         deployment.kill("engine")
         assert service.invoke(query)["count"] >= before, "answers go on without an engine"
         deployment.wait_for("standby", [])
         _fed_since(service, before)
-        assert service.invoke(query)["count"] > before
+        later = service.invoke(query, cursor=cursor, count="only")
+        assert (False, first["gen"]) == (later["reset"], later["gen"])
+        assert later["count"] > before
     assert dict.fromkeys(deployment.children, 0) == deployment.end()
 
 
