@@ -86,8 +86,13 @@ class AppliedPosition:
         self._call(self._release_others)
 
     def set_stalled(self, *, stalled: bool) -> None:
-        """Note whether an engine applies operations. While stalled, waits are capped at UNMOVED_WAIT_S."""
-        self._stalled = stalled
+        """Note whether an engine applies operations. While stalled, waits are capped at UNMOVED_WAIT_S.
+
+        That holds for those who began to wait before as well, from now on.
+        """
+        began, self._stalled = stalled and not self._stalled, stalled
+        if began:
+            self._call(self._cap_waits)
 
     def close(self) -> None:
         """Wake everybody: nothing will be applied any more."""
@@ -150,6 +155,16 @@ class AppliedPosition:
             timer.cancel()
             if not told:
                 self._leave(ticket)
+
+    def _cap_waits(self) -> None:
+        """Wake those who wait now in UNMOVED_WAIT_S, if nobody applies operations then either."""
+        waiting = [ticket for *_, ticket in self._waiting]
+        self._loop.call_later(UNMOVED_WAIT_S, self._give_up_on, waiting)
+
+    def _give_up_on(self, tickets: list[asyncio.Future[bool]]) -> None:
+        if self._stalled:
+            for ticket in tickets:
+                _give_up(ticket)
 
     def _leave(self, ticket: asyncio.Future[bool]) -> None:
         """Forget one who waits no more. Cost: O(those who wait), which the slots for waiting bound."""

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from psoup.app.backend import applied
 from psoup.app.backend.applied import AppliedPosition
 from psoup.engine.tuples.batch import Seq
 from tests.patience import WAIT_S
@@ -28,4 +29,25 @@ async def test_who_waits_no_more_is_forgotten():
     position.advance(Seq(1))
     assert await near
     assert 0 == position.statistics().waiting
+    position.check()
+
+
+async def test_who_waits_when_the_engine_goes_is_told_as_soon_as_who_comes_later(monkeypatch):
+    """He would wait for his deadline otherwise, a minute; an engine that is back in time is waited for."""
+    monkeypatch.setattr(applied, "UNMOVED_WAIT_S", SOON_S)
+    position = AppliedPosition(asyncio.get_running_loop())
+    early = asyncio.ensure_future(position.wait(FAR, timeout_s=10 * WAIT_S))
+    await asyncio.sleep(0)
+    position.set_stalled(stalled=True)
+    late = asyncio.ensure_future(position.wait(FAR, timeout_s=10 * WAIT_S))
+    assert [False, False] == await asyncio.wait_for(asyncio.gather(early, late), WAIT_S)
+    position.set_stalled(stalled=False)
+    patient = asyncio.ensure_future(position.wait(Seq(1), timeout_s=10 * WAIT_S))
+    await asyncio.sleep(0)
+    position.set_stalled(stalled=True)
+    position.set_stalled(stalled=False)
+    await asyncio.sleep(5 * SOON_S)
+    assert not patient.done()
+    position.advance(Seq(1))
+    assert await patient
     position.check()
