@@ -12,6 +12,11 @@ MASTER = "local[2,3]"
 """Two tasks at once, each of which may fail twice: plain local[2] never repeats one."""
 FRUGAL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Tests run a statement once or twice: compiling it well would cost more than it gains."""
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For the same reason, Spark evaluates a statement's expressions and makes no Java source of them: a quarter less CPU."""
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +30,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
         # A statement of many small joins broadcasts a table for each: of a page at least, which is 16 MiB by default.
         "spark.buffer.pageSize": "1m",
         "spark.driver.extraJavaOptions": FRUGAL_JVM,
+        **INTERPRETED,
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
