@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from psoup.engine.clauses.pivot_table import asks_one, pivots_among
-from psoup.engine.query.bind.factoring import factors_of
-from psoup.engine.query.bind.normal_form import conjunction
+from psoup.engine.query.bind.conditions.factoring import factors_of
+from psoup.engine.query.bind.conditions.normal_form import conjunction
 from psoup.engine.query.bind.predicates import Predicates
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.clause import Source

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.binder import bind_syntax, in_conditions
-from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate
-from psoup.engine.query.bind.factoring import factors_of
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.factoring import factors_of
+from psoup.engine.query.bind.expressions.expression_binder import Lookup, bind_predicate
 from psoup.engine.query.bind.query_warnings import NEVER_TRUE, is_never_true
 from psoup.engine.query.bind.scope import Scope, Streams
 from psoup.engine.query.canonical import sql_name, sql_text

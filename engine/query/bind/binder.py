@@ -6,16 +6,16 @@ from types import MappingProxyType
 
 from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_predicate
-from psoup.engine.query.bind.factoring import factors_of
-from psoup.engine.query.bind.grouping import aggregates_of
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.factoring import factors_of
+from psoup.engine.query.bind.conditions.size import check_size, too_complex
+from psoup.engine.query.bind.expressions.expression_binder import Leaf, Lookup, bind_predicate
 from psoup.engine.query.bind.left_join_binder import bind_left_join
 from psoup.engine.query.bind.query_warnings import query_warnings
 from psoup.engine.query.bind.row_window_binder import bind_row_windows
 from psoup.engine.query.bind.scope import Scope, Streams
-from psoup.engine.query.bind.shape_binder import bind_shape
-from psoup.engine.query.bind.size import check_size, too_complex
+from psoup.engine.query.bind.shapes.grouping import aggregates_of
+from psoup.engine.query.bind.shapes.shape_binder import bind_shape
 from psoup.engine.query.bind.window_binder import bind_windows
 from psoup.engine.query.canonical import (
     sql_condition,

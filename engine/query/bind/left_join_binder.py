@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from psoup.engine.errors import UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.expression_binder import Lookup, bind_predicate
-from psoup.engine.query.bind.factoring import factors_of
-from psoup.engine.query.bind.size import check_size
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.factoring import factors_of
+from psoup.engine.query.bind.conditions.size import check_size
+from psoup.engine.query.bind.expressions.expression_binder import Lookup, bind_predicate
 from psoup.engine.query.factor import BandFactor, BooleanFactor, EquiFactor
 from psoup.engine.query.left_join import LeftJoin
 from psoup.engine.query.text.refusal import Refused

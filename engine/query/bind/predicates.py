@@ -6,8 +6,8 @@ knows TRUE alone. Predicates keep the text of each conjunct, and are TRUE, FALSE
 
 from typing import NamedTuple
 
-from psoup.engine.query.bind import normal_form as form
 from psoup.engine.query.bind.binder import bind_where, in_conditions
+from psoup.engine.query.bind.conditions import normal_form as form
 from psoup.engine.query.bind.left_join_binder import bind_left_join
 from psoup.engine.query.bind.scope import Scope, Streams
 from psoup.engine.query.clause import Source, StandingQueryClause

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from psoup.engine.query.bind.normal_form import value_of
+from psoup.engine.query.bind.conditions.normal_form import value_of
 from psoup.engine.query.bind.window_binder import Windows, retention_warnings
 from psoup.engine.query.canonical import sql_expression, sql_name
 from psoup.engine.query.clause import QueryWarning, Source, StandingQueryClause

@@ -1,9 +1,9 @@
 """The row windows of FROM: from syntax to the counts and keys of each source."""
 
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
-from psoup.engine.query.bind.expression_binder import bind_expression, over_rows
+from psoup.engine.query.bind.conditions.size import check_size
+from psoup.engine.query.bind.expressions.expression_binder import bind_expression, over_rows
 from psoup.engine.query.bind.scope import Scope, resolve
-from psoup.engine.query.bind.size import check_size
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.row_window import RowWindow, RowWindows
 from psoup.engine.query.text.refusal import Refused

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from psoup.engine import limits
-from psoup.engine.query.bind.coercion import column_number
+from psoup.engine.query.bind.expressions.coercion import column_number
 from psoup.engine.query.bind.query_warnings import NEVER_TRUE, never_true_warnings
 from psoup.engine.query.bind.scope import Streams
 from psoup.engine.query.canonical import sql_condition, sql_expression, sql_head

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from psoup.engine.errors import UnsupportedSqlError, WindowEmptyError
-from psoup.engine.query.bind.coercion import constant_instant
+from psoup.engine.query.bind.expressions.coercion import constant_instant
 from psoup.engine.query.clause import QueryWarning
 from psoup.engine.query.hops import Hops
 from psoup.engine.query.text.refusal import Refused

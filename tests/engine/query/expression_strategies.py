@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from psoup.engine.errors import TypeMismatchError
 from psoup.engine.query.bind.binder import bind
-from psoup.engine.query.bind.normal_form import TRUE
+from psoup.engine.query.bind.conditions.normal_form import TRUE
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.values.expression import ColumnRef, Expression, Value
 from psoup.engine.tuples.batch import DTYPES, Column

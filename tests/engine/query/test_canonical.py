@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.engine.query.bind.normal_form import conjunction, disjunction, negation
+from psoup.engine.query.bind.conditions.normal_form import conjunction, disjunction, negation
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.clause import BoundQuery
 from psoup.engine.query.values.expression import Constant, Expression

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from psoup.engine import limits
 from psoup.engine.errors import TypeMismatchError, UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.coercion import alike
-from psoup.engine.query.bind.comparison_binder import Side, compared
-from psoup.engine.query.bind.size import check_repeated, check_size, too_complex
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.size import check_repeated, check_size, too_complex
+from psoup.engine.query.bind.expressions.coercion import alike
+from psoup.engine.query.bind.expressions.comparison_binder import Side, compared
 from psoup.engine.query.text.refusal import Refused
 from psoup.engine.query.text.syntax import ExpressionSyntax, InSyntax, RowSyntax
 from psoup.engine.query.values.expression import CompareOp, Constant, Expression

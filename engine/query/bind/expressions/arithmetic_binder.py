@@ -4,9 +4,9 @@ A parameter beside an instant gives what an INTERVAL holds: "10 minutes".
 """
 
 from psoup.engine.errors import TypeMismatchError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.coercion import alike, described, kind_of
-from psoup.engine.query.bind.comparison_binder import NUMBERS, Side
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.expressions.coercion import alike, described, kind_of
+from psoup.engine.query.bind.expressions.comparison_binder import NUMBERS, Side
 from psoup.engine.query.text.durations import duration_us, is_duration
 from psoup.engine.query.text.refusal import ParameterSpan, Refused
 from psoup.engine.query.values.expression import (

@@ -6,13 +6,17 @@ from typing import NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.errors import UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.expression_binder import bind_expression, bind_predicate, over_rows
-from psoup.engine.query.bind.grouping import aggregates_of, is_made_of, over_groups
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.size import check_size, too_complex
+from psoup.engine.query.bind.expressions.expression_binder import (
+    bind_expression,
+    bind_predicate,
+    over_rows,
+)
 from psoup.engine.query.bind.scope import Scope
-from psoup.engine.query.bind.select_list import bind_select_list, with_aggregates
-from psoup.engine.query.bind.shape_names import ShapeNames, output_at
-from psoup.engine.query.bind.size import check_size, too_complex
+from psoup.engine.query.bind.shapes.grouping import aggregates_of, is_made_of, over_groups
+from psoup.engine.query.bind.shapes.select_list import bind_select_list, with_aggregates
+from psoup.engine.query.bind.shapes.shape_names import ShapeNames, output_at
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.shape import Ordering, Output, Shape
 from psoup.engine.query.text.refusal import Refused, Span

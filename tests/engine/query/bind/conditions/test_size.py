@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.engine.errors import QueryTooComplexError
-from psoup.engine.query.bind.size import Size, measure
+from psoup.engine.query.bind.conditions.size import Size, measure
 from tests.engine.query.expression_strategies import bound
 
 

@@ -9,7 +9,7 @@ from hypothesis import assume, event, given, strategies as st
 from psoup.engine import limits
 from psoup.engine.errors import QueryTooComplexError, SqlError, UnsupportedSqlError
 from psoup.engine.query.bind.binder import bind
-from psoup.engine.query.bind.grouping import aggregates_of
+from psoup.engine.query.bind.shapes.grouping import aggregates_of
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.shape import Ordering, Shape
 from psoup.engine.query.values.expression import (
@@ -22,7 +22,7 @@ from psoup.engine.query.values.expression import (
     column_refs,
 )
 from psoup.engine.tuples.schema import ColumnType
-from tests.engine.query.bind.shape_strategies import AGGREGATES, SCHEMA, STREAMS, shapes
+from tests.engine.query.bind.shapes.shape_strategies import AGGREGATES, SCHEMA, STREAMS, shapes
 from tests.golden.query_files import STREAMS as GOLDEN
 
 INT64, FLOAT64, BOOL = ColumnType.INT64, ColumnType.FLOAT64, ColumnType.BOOL

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from typing import Final
 
 from psoup.engine.errors import TypeMismatchError, UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.coercion import alike, described, kind_of
-from psoup.engine.query.bind.expression_binder import (
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.size import check_size
+from psoup.engine.query.bind.expressions.coercion import alike, described, kind_of
+from psoup.engine.query.bind.expressions.expression_binder import (
     Lookup,
     bind_expression,
     bind_predicate,
     over_rows,
 )
-from psoup.engine.query.bind.size import check_size
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.text.syntax import AggregateSyntax, ColumnSyntax, ExpressionSyntax
 from psoup.engine.query.values.expression import (

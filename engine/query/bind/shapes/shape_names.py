@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
+from psoup.engine.query.bind.conditions.size import too_complex
 from psoup.engine.query.bind.scope import Scope, resolve
-from psoup.engine.query.bind.size import too_complex
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.shape import Output
 from psoup.engine.query.text.refusal import ParameterSpan, Refused

@@ -10,11 +10,11 @@ from typing import Final
 
 from psoup.engine import limits
 from psoup.engine.errors import TypeMismatchError, UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.arithmetic_binder import bound_arithmetic
-from psoup.engine.query.bind.coercion import alike, described, kind_of
-from psoup.engine.query.bind.comparison_binder import Side, compared
-from psoup.engine.query.bind.size import check_repeated, check_size, too_complex
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.size import check_repeated, check_size, too_complex
+from psoup.engine.query.bind.expressions.arithmetic_binder import bound_arithmetic
+from psoup.engine.query.bind.expressions.coercion import alike, described, kind_of
+from psoup.engine.query.bind.expressions.comparison_binder import Side, compared
 from psoup.engine.query.functions.casts import CASTS
 from psoup.engine.query.functions.function import Function, Takes
 from psoup.engine.query.functions.table import CASE, CAST, FUNCTIONS, JOINED

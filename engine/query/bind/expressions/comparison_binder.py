@@ -1,8 +1,8 @@
 """Comparisons of two bound sides: their types agree, or constants take the type of what they stand beside."""
 
 from psoup.engine.errors import TypeMismatchError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.coercion import alike, described, kind_of
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.expressions.coercion import alike, described, kind_of
 from psoup.engine.query.text.refusal import Refused, Span
 from psoup.engine.query.values.expression import CompareOp, Constant, Expression
 from psoup.engine.tuples.schema import ColumnType

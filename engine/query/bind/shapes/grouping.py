@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from psoup.engine.query.bind import normal_form as form
+from psoup.engine.query.bind.conditions import normal_form as form
 from psoup.engine.query.values.expression import (
     AggregateCall,
     ColumnRef,

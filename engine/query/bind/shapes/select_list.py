@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from psoup.engine import limits
 from psoup.engine.errors import UnknownColumnError, UnsupportedSqlError
-from psoup.engine.query.bind.aggregate_binder import bind_aggregate
-from psoup.engine.query.bind.expression_binder import Leaf, Lookup, bind_expression
+from psoup.engine.query.bind.conditions.size import check_size, too_complex
+from psoup.engine.query.bind.expressions.expression_binder import Leaf, Lookup, bind_expression
 from psoup.engine.query.bind.scope import Scope
-from psoup.engine.query.bind.size import check_size, too_complex
+from psoup.engine.query.bind.shapes.aggregate_binder import bind_aggregate
 from psoup.engine.query.canonical import default_name, sql_expression, sql_name
 from psoup.engine.query.shape import Output
 from psoup.engine.query.text.refusal import Refused

@@ -10,22 +10,27 @@ from typing import Any, NoReturn
 
 from psoup.engine import limits
 from psoup.engine.errors import TypeMismatchError, UnsupportedSqlError
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.arithmetic_binder import (
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.size import check_repeated, check_size, too_complex
+from psoup.engine.query.bind.expressions.arithmetic_binder import (
     bound_arithmetic,
     bound_move,
     bound_negation,
 )
-from psoup.engine.query.bind.call_binder import bound_call, bound_case, bound_cast, interval_us
-from psoup.engine.query.bind.coercion import (
+from psoup.engine.query.bind.expressions.call_binder import (
+    bound_call,
+    bound_case,
+    bound_cast,
+    interval_us,
+)
+from psoup.engine.query.bind.expressions.coercion import (
     bound_number,
     constant_instant,
     described,
     kind_of,
 )
-from psoup.engine.query.bind.comparison_binder import Side, compared
-from psoup.engine.query.bind.in_binder import bound_in
-from psoup.engine.query.bind.size import check_repeated, check_size, too_complex
+from psoup.engine.query.bind.expressions.comparison_binder import Side, compared
+from psoup.engine.query.bind.expressions.in_binder import bound_in
 from psoup.engine.query.functions.function import Takes
 from psoup.engine.query.functions.table import FUNCTIONS
 from psoup.engine.query.functions.texts import lower

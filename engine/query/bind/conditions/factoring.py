@@ -1,7 +1,7 @@
 """From a WHERE in normal form to its boolean factors."""
 
-from psoup.engine.query.bind import normal_form as form
-from psoup.engine.query.bind.band import Band, band_factor, band_of
+from psoup.engine.query.bind.conditions import normal_form as form
+from psoup.engine.query.bind.conditions.band import Band, band_factor, band_of
 from psoup.engine.query.factor import AttributeFactor, BooleanFactor, EquiFactor, ResidualFactor
 from psoup.engine.query.values.expression import (
     ColumnRef,
