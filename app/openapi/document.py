@@ -23,7 +23,7 @@ from psoup.app.openapi.responses import (
 )
 from psoup.app.routes.batches import HoldBody
 from psoup.app.routes.endpoint import QUERY, Endpoint, Shown
-from psoup.app.routes.staging import CommitBody
+from psoup.app.routes.rows.staging import CommitBody
 from psoup.app.wire.models.archive_answers import HistoryBody
 from psoup.app.wire.models.batch_queries import QueryLine
 from psoup.app.wire.models.explanations import ExplainBody

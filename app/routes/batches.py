@@ -13,7 +13,7 @@ from starlette.responses import Response
 from psoup.app.http.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.results.pages import await_applied
-from psoup.app.routes.streams import stream_record
+from psoup.app.routes.streams.streams import stream_record
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.parameters import AFTER, LIMIT
 from psoup.app.wire.rows.body import ARROW

@@ -3,23 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from psoup.app.routes import (
-    archive_answers as histories,
-    batches,
-    explanations,
-    health,
-    llms,
-    matches,
-    queries,
-    samples,
-    staging,
-    stream_changes,
-    top,
-    tuples,
-    validation,
-)
+from psoup.app.routes import archive_answers as histories, batches, explanations, health, llms, top
 from psoup.app.routes.endpoint import Endpoint
+from psoup.app.routes.queries import queries, validation
 from psoup.app.routes.results import events, invocations, sync
+from psoup.app.routes.rows import matches, samples, staging, tuples
+from psoup.app.routes.streams import stream_changes
 
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     *stream_changes.ENDPOINTS,

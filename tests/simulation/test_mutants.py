@@ -12,7 +12,7 @@ STEPS = 120
 ELSEWHERE = {
     "epoch check `≥` instead of `=`": "no difference: a nonce is drawn with each epoch, and compared as well",
     "duplicate check without digest": "clients here never send other rows under a version: tests/storage/contract/test_log.py",
-    "digest depends on row order": "the digest is the web side's: tests/app/routes/test_txn.py",
+    "digest depends on row order": "the digest is the web side's: tests/app/routes/rows/test_txn.py",
     "resend under a new number": "nothing is numbered: producers' versions tell a resend, as above",
     "fold iterates over a set": "one process has one hash seed: the same run under two of them, in test_simulation.py",
     "recovery builds tuples above applied, then folds them": "refused by Engine.restore: tests/engine/test_engine.py",

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from psoup.app.backend.service import ANSWER_THREADS
-from psoup.app.routes import batch_queries
+from psoup.app.routes.queries import batch_queries
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import OverloadedError, StaleDeclarationError
 from tests.app.faults import FaultyStore

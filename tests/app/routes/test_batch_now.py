@@ -8,7 +8,7 @@ import pytest
 
 from psoup.app.admission.work_pool import WorkPool
 from psoup.app.backend.submission import Submitted
-from psoup.app.routes.tuples import _now
+from psoup.app.routes.rows.tuples import _now
 from psoup.engine import limits
 from tests.patience import WAIT_S
 

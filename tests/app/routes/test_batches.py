@@ -11,7 +11,7 @@ import pytest
 from psoup.app.wire.rows.body import ARROW, COLUMNS
 from psoup.engine import limits
 from psoup.engine.limits import RETIRED_US, SECOND_US, SEGMENT_ROWS
-from tests.app.routes.test_rows import EXPECTED, SCHEMA, TABLE, arrow_body
+from tests.app.routes.rows.test_rows import EXPECTED, SCHEMA, TABLE, arrow_body
 from tests.app.staged import staged_commit
 from tests.app.support import (
     MOVES_THE_CLOCK,

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from psoup.app.routes.batches import HoldBody
-from psoup.app.routes.staging import CommitBody
+from psoup.app.routes.rows.staging import CommitBody
 from psoup.app.wire.models.archive_answers import HistoryBody
 from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.queries import QueryBody

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from psoup.app.admission.rates import RATES
 from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import REGISTER
-from psoup.app.routes.batch_queries import LINES_PER_UNIT, SLICE
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.query_patches import content_of, told_replaced, told_same
-from psoup.app.routes.query_preconditions import IF_MATCH, check_match
-from psoup.app.routes.registration import (
+from psoup.app.routes.queries.batch_queries import LINES_PER_UNIT, SLICE
+from psoup.app.routes.queries.query_patches import content_of, told_replaced, told_same
+from psoup.app.routes.queries.query_preconditions import IF_MATCH, check_match
+from psoup.app.routes.queries.registration import (
     SQL_PROBLEMS,
     Registration,
     Told,
@@ -25,7 +25,7 @@ from psoup.app.routes.registration import (
     registered,
     tell,
 )
-from psoup.app.routes.selected_queries import selected, selected_pending
+from psoup.app.routes.queries.selected_queries import selected, selected_pending
 from psoup.app.wire.models.queries import (
     DeletedQueries,
     QueryAnswer,

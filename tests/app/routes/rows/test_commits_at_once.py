@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from psoup.client.calls import ARROW_STREAM, PsoupClient, RetryPolicy, Txn
-from tests.app.routes.test_rows import SCHEMA, TABLE, arrow_body
+from tests.app.routes.rows.test_rows import SCHEMA, TABLE, arrow_body
 from tests.app.serving import served
 from tests.app.staged import commit, stage
 from tests.app.support import SETTINGS, STREAM, Api, row

@@ -14,8 +14,8 @@ import pytest
 from psoup.app.admission.rates import RATES
 from psoup.app.http.keys import REGISTER
 from psoup.app.http.problems import PROBLEM_TYPES
-from psoup.app.routes import batch_queries, registration as registering
-from psoup.app.routes.batch_queries import SLICE
+from psoup.app.routes.queries import batch_queries, registration as registering
+from psoup.app.routes.queries.batch_queries import SLICE
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.errors import OverloadedError, StaleDeclarationError

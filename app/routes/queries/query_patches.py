@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
-from psoup.app.routes.query_preconditions import IF_MATCH, check_match
-from psoup.app.routes.registration import (
+from psoup.app.routes.queries.query_preconditions import IF_MATCH, check_match
+from psoup.app.routes.queries.registration import (
     SQL_PROBLEMS,
     Told,
     describe_snapshot,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.routes.endpoint import Call
-from psoup.app.routes.registration import describe_pending
+from psoup.app.routes.queries.registration import describe_pending
 from psoup.app.wire.models.queries import FILLING, LIVE, SUSPENDED
 from psoup.app.wire.query_parameters import LABEL, NAME, STATE, STREAM
 from psoup.engine.errors import NotFoundError

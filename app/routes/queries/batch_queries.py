@@ -20,7 +20,7 @@ from psoup.app.http.edge import REQUEST_ID
 from psoup.app.http.keys import REGISTER
 from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.registration import Registration, Told, prepare, tell
+from psoup.app.routes.queries.registration import Registration, Told, prepare, tell
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.models.batch_queries import (
     described_line,

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
-from psoup.app.routes.stream_names import found_stream
+from psoup.app.routes.streams.stream_names import found_stream
 from psoup.app.wire.models.samples import SampleAnswer, describe_sample
 from psoup.app.wire.parameters import Parameter, integer
 from psoup.engine import limits

@@ -12,7 +12,7 @@ from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import sum_digests
 from psoup.engine.store.errors import StoreFullError
 from tests.app.faults import FaultyStore
-from tests.app.routes.test_rows import BODIES
+from tests.app.routes.rows.test_rows import BODIES
 from tests.app.staged import commit, stage, staged_commit
 from tests.app.support import (
     INTERFERES,

@@ -7,10 +7,10 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.http.keys import ADMIN
-from psoup.app.routes import streams
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.preconditions import check_tag, if_match
-from psoup.app.routes.streams import described_streams, stream_record, stream_tag
+from psoup.app.routes.streams import streams
+from psoup.app.routes.streams.streams import described_streams, stream_record, stream_tag
 from psoup.app.wire.models.stream_changes import patched_schema
 from psoup.app.wire.models.streams import StreamChanged, StreamPatchBody
 from psoup.engine import limits

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from psoup.app.backend.catalogue import Declaration
 from psoup.app.errors import BodyTooLargeError, UnsupportedMediaError
 from psoup.app.routes.endpoint import Call, server_timing
-from psoup.app.routes.stream_names import found_stream
+from psoup.app.routes.streams.stream_names import found_stream
 from psoup.app.wire.rows.body import (
     ARROW,
     COLUMNS,

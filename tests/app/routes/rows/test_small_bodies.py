@@ -8,8 +8,13 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from psoup.app.backend.catalogue import Declaration
-from psoup.app.routes import received_rows
-from psoup.app.routes.received_rows import SMALL_BYTES_MAX, SMALL_VALUES_MAX, check_rows, is_small
+from psoup.app.routes.rows import received_rows
+from psoup.app.routes.rows.received_rows import (
+    SMALL_BYTES_MAX,
+    SMALL_VALUES_MAX,
+    check_rows,
+    is_small,
+)
 from psoup.app.wire.rows.body import ARROW, COLUMNS, CSV, JSON, NDJSON
 from psoup.engine import limits
 from psoup.engine.errors import EngineError

@@ -9,9 +9,9 @@ from starlette.responses import Response
 
 from psoup.app.backend.catalogue import Declaration
 from psoup.app.http.keys import READ
-from psoup.app.routes.asked_rows import asked_rows
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.received_rows import of_declaration
+from psoup.app.routes.rows.asked_rows import asked_rows
+from psoup.app.routes.rows.received_rows import of_declaration
 from psoup.app.wire.models.matches import MatchAnswer, MatchBody
 from psoup.engine import limits
 from psoup.engine.asking.standing_queries import RowMatches

@@ -13,7 +13,7 @@ from psoup.app.errors import TxnHeadersError
 from psoup.app.http.keys import INGEST
 from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, REPLAYED, key_in, request_key
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
-from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
+from psoup.app.routes.rows.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
 from psoup.app.wire.models.warnings import FewWarnings
 from psoup.app.wire.producers import APP_FORM, is_app_name
 from psoup.app.wire.scalars import format_instant

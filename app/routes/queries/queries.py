@@ -11,10 +11,10 @@ from starlette.responses import Response
 from psoup.app.backend.pending import PendingQuery
 from psoup.app.http.keys import READ, REGISTER
 from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, key_in, request_key
-from psoup.app.routes import batch_queries, query_changes, query_patches
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
-from psoup.app.routes.registration import (
+from psoup.app.routes.queries import batch_queries, query_changes, query_patches
+from psoup.app.routes.queries.registration import (
     SQL_PROBLEMS,
     Description,
     Registration,
@@ -27,9 +27,9 @@ from psoup.app.routes.registration import (
     state_of,
     tell,
 )
-from psoup.app.routes.selected_queries import selected, selected_pending
-from psoup.app.routes.streams import removed
-from psoup.app.routes.validation import standing_plan
+from psoup.app.routes.queries.selected_queries import selected, selected_pending
+from psoup.app.routes.queries.validation import standing_plan
+from psoup.app.routes.streams.streams import removed
 from psoup.app.wire.control import nearest
 from psoup.app.wire.models.queries import (
     QueryAnswer,

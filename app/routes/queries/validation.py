@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from psoup.app.http.keys import REGISTER
 from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.registration import SQL_PROBLEMS, Registration, prepare
+from psoup.app.routes.queries.registration import SQL_PROBLEMS, Registration, prepare
 from psoup.app.wire.models.plans import describe_forecast, describe_plan
 from psoup.app.wire.models.queries import QueryBody, describe_definition
 from psoup.app.wire.models.validation import ValidationAnswer

@@ -12,7 +12,7 @@ from psoup.app.backend.submission import Submitted
 from psoup.app.http.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
-from psoup.app.routes.stream_names import found_stream
+from psoup.app.routes.streams.stream_names import found_stream
 from psoup.app.wire.models.streams import (
     StreamAnswer,
     StreamBody,

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from psoup.app.http.keys import INGEST
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.routes.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
+from psoup.app.routes.rows.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
 from psoup.app.wire.handles import draw_handle, handle_pattern, is_handle
 from psoup.app.wire.models.warnings import FewWarnings
 from psoup.app.wire.producers import APP_FORM, is_app_name
