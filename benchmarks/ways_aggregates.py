@@ -12,7 +12,7 @@ from benchmarks.ways import Way
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
 from psoup.engine.aggregates.partial import PartialRun, run_of
 from psoup.engine.data.source import RowSpan
-from psoup.engine.invocation.stream_aggregates import StreamAggregates, aggregates_of
+from psoup.engine.invocation.one_stream.stream_aggregates import StreamAggregates, aggregates_of
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.values.expression import AggregateCall, AggregateFunction, ColumnRef
 from psoup.engine.tuples.batch import Column

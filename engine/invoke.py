@@ -24,18 +24,24 @@ from psoup.engine.errors import (
     PageExpiredError,
     QuerySuspendedError,
 )
-from psoup.engine.invocation.answer import Answer, PagePosition, PartPosition, Request, Since
 from psoup.engine.invocation.answering import nothing_yet
-from psoup.engine.invocation.as_of import as_of
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.join_invocation import JoinInvocation
-from psoup.engine.invocation.pinning import pinned
+from psoup.engine.invocation.one_stream.stream_invocation import Invocation
+from psoup.engine.invocation.position.answer import (
+    Answer,
+    PagePosition,
+    PartPosition,
+    Request,
+    Since,
+)
+from psoup.engine.invocation.position.as_of import as_of
+from psoup.engine.invocation.position.pinning import pinned
+from psoup.engine.invocation.several_streams.join_invocation import JoinInvocation
 from psoup.engine.invocation.shaped.grouped_invocation import (
     GroupedInvocation,
     groups_of_nothing,
 )
 from psoup.engine.invocation.shaped.ordered_invocation import OrderedInvocation
-from psoup.engine.invocation.stream_invocation import Invocation
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import ResultsReader, Snapshot
 

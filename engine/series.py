@@ -11,8 +11,8 @@ from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import TupleSource
 from psoup.engine.errors import PageExpiredError
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.pinning import instant, pinned
-from psoup.engine.invocation.series_points import Point, Series, instants_of_points
+from psoup.engine.invocation.position.pinning import instant, pinned
+from psoup.engine.invocation.position.series_points import Point, Series, instants_of_points
 from psoup.engine.invocation.shaped.series_groups import (
     SeriesGroups,
     in_one_pass,

@@ -16,8 +16,8 @@ import pyarrow as pa
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine, MatchThreads
-from psoup.engine.invocation.answer import NO_PART, Answer as Page, Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import NO_PART, Answer as Page, Request
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.invoke import invoke
 from psoup.engine.log.contract import Appended

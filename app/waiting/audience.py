@@ -21,7 +21,7 @@ from psoup.app.waiting.room import SHED_AT_ONCE, WOKEN_AT_ONCE, WaitingRoom
 from psoup.app.waiting.standing import Standing
 from psoup.app.waiting.watch import On, Waiter, Wake, release
 from psoup.engine.errors import EngineError
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.log.operation import QueryId
 
 _LOG = structlog.get_logger("psoup.waiting")

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from psoup.app.waiting.standing import Place, Standing, has_entered, standing_of, still_stands
 from psoup.engine.errors import EngineError, PageExpiredError
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.invoke import Answer
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import ResultsReader, Snapshot

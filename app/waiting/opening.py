@@ -9,7 +9,7 @@ from psoup.app.waiting.lookout import Lookout
 from psoup.app.waiting.pace import Pace
 from psoup.app.waiting.room import WaitingRoom
 from psoup.engine.errors import EngineError
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.invoke import Answer, Request, answered_or_refused
 from psoup.engine.results.contract import Snapshot
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.invoke import Answer
 from psoup.engine.results.contract import Gen, Snapshot
 from psoup.engine.tuples.batch import Seq

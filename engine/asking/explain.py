@@ -9,10 +9,10 @@ from psoup.engine.asking.row_place import row_of
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import TupleSource
 from psoup.engine.errors import NotFoundError, PageExpiredError
-from psoup.engine.invocation.answer import NO_PART, PagePosition, PartPosition, Request
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.join_finding import refuse_suspended
-from psoup.engine.invocation.pinning import newest, pinned
+from psoup.engine.invocation.position.answer import NO_PART, PagePosition, PartPosition, Request
+from psoup.engine.invocation.position.pinning import newest, pinned
+from psoup.engine.invocation.several_streams.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.shaped_query import ShapedQuery
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.clause import Source

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from psoup.engine.data.source import DatedRows, Tuples, TupleSource
-from psoup.engine.invocation.answer import NO_PART, PagePosition
+from psoup.engine.invocation.position.answer import NO_PART, PagePosition
 from psoup.engine.invocation.shaped.grouping import columns_of
 from psoup.engine.limits import TIMESTAMP_US_MAX
 from psoup.engine.query.bind.predicates import Predicates

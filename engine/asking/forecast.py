@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import DatedRows, RowSpan, TupleSource
-from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.answering import outputs
-from psoup.engine.invocation.pinning import is_empty, pinned, span_of
+from psoup.engine.invocation.position.answer import Request
+from psoup.engine.invocation.position.pinning import is_empty, pinned, span_of
 from psoup.engine.limits import FORECAST_ROWS_MAX, FORECAST_STRETCHES, SECOND_US
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of

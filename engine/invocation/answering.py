@@ -8,13 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
-from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PagePosition, Request, Since
-from psoup.engine.invocation.arrivals import clock_brings, ticks
 from psoup.engine.invocation.cache import InvocationCache, Order, Table, Whole
 from psoup.engine.invocation.changes import Finder, changed
-from psoup.engine.invocation.continuing import before_all, continues, is_complete
 from psoup.engine.invocation.distinct import shown_once
-from psoup.engine.invocation.pinning import earliest
+from psoup.engine.invocation.position.answer import (
+    BEFORE_ALL_US,
+    Answer,
+    PagePosition,
+    Request,
+    Since,
+)
+from psoup.engine.invocation.position.arrivals import clock_brings, ticks
+from psoup.engine.invocation.position.continuing import before_all, continues, is_complete
+from psoup.engine.invocation.position.pinning import earliest
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.query.values.evaluate import evaluate
 from psoup.engine.query.values.expression import ColumnRef

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.partial_cache import PartialCache, PartialStatistics
 from psoup.engine.data.source import DatedRows
-from psoup.engine.invocation.answer import PagePosition, RowIds
 from psoup.engine.invocation.composite_hits import CompositeHits
+from psoup.engine.invocation.position.answer import PagePosition, RowIds
 from psoup.engine.limits import (
     CUT_CACHE_BYTES_MAX,
     FIRST_DATED_CACHE_BYTES_MAX,

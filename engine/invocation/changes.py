@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.invocation.answer import PagePosition, PartPosition, Since
 from psoup.engine.invocation.cache import Order, Whole
-from psoup.engine.invocation.continuing import is_quiet, may_have_forgotten
 from psoup.engine.invocation.distinct import groups_of, last_leaving
-from psoup.engine.invocation.pinning import earliest
+from psoup.engine.invocation.position.answer import PagePosition, PartPosition, Since
+from psoup.engine.invocation.position.continuing import is_quiet, may_have_forgotten
+from psoup.engine.invocation.position.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.query.reading import Names
 from psoup.engine.tuples.batch import Column

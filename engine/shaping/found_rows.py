@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import RowsToAggregate
-from psoup.engine.invocation.answer import NO_PART
+from psoup.engine.invocation.position.answer import NO_PART
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import ColumnRef, Expression, column_refs

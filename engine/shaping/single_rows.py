@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from psoup.engine.invocation.answer import NO_PART
+from psoup.engine.invocation.position.answer import NO_PART
 from psoup.engine.query.shape import Shape
 from psoup.engine.shaping.found_rows import columns_read, found_rows
 from psoup.engine.shaping.placed_rows import placed

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from psoup.engine.errors import NowOutOfRangeError
-from psoup.engine.invocation.answer import PagePosition, Request
+from psoup.engine.invocation.position.answer import PagePosition, Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
 from tests.reference import Answer, AnswerRow, OutOfRangeError, Reference

@@ -11,8 +11,8 @@ import pytest
 
 from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, TooManyGroups
 from psoup.engine.errors import NowOutOfRangeError
-from psoup.engine.invocation.answer import Answer, Request, Since
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Answer, Request, Since
 from psoup.engine.invocation.shaped.partials_ahead import key_ahead, step_ahead
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS

@@ -10,18 +10,13 @@ import pytest
 
 from psoup.app.http import cursors
 from psoup.app.routes.results import envelopes, invocations
-from psoup.engine.invocation import (
-    answering,
-    changes,
-    join_changes,
-    join_invocation,
-    pinning,
-    stream_finding,
-    stream_invocation,
-)
-from psoup.engine.invocation.answer import Answer
-from psoup.engine.invocation.join_changes import JoinChanges
-from psoup.engine.invocation.stream_finding import StreamFinding
+from psoup.engine.invocation import answering, changes
+from psoup.engine.invocation.one_stream import stream_finding, stream_invocation
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
+from psoup.engine.invocation.position import pinning
+from psoup.engine.invocation.position.answer import Answer
+from psoup.engine.invocation.several_streams import join_changes, join_invocation
+from psoup.engine.invocation.several_streams.join_changes import JoinChanges
 from psoup.engine.query.window import Window
 
 LATER_US = 1 << 62

@@ -3,7 +3,7 @@
 import pytest
 
 from psoup.engine.errors import NotFoundError, NowOutOfRangeError, OverloadedError, PageExpiredError
-from psoup.engine.invocation.answer import Answer, Request
+from psoup.engine.invocation.position.answer import Answer, Request
 from psoup.engine.invoke import ATTEMPTS_MAX, invoke, invoke_many
 from psoup.engine.log.operation import QueryId
 from tests.engine.batches import schema_keeping

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from psoup.engine.errors import AnswerTooLargeError, NotFoundError, NowOutOfRangeError
-from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.invocation.shaped import series_groups
 from psoup.engine.invocation.shaped.series_groups import in_one_pass
 from psoup.engine.invoke import invoke

@@ -12,8 +12,8 @@ from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.contract import Phase
 from psoup.app.backend.follower import Follower
 from psoup.engine.errors import EngineError
-from psoup.engine.invocation.answer import Answer as Page, Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Answer as Page, Request
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.log.contract import Appended

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from psoup.engine.errors import QueryExpiredError
-from psoup.engine.invocation.matching import runs
+from psoup.engine.invocation.one_stream.matching import runs
 from psoup.engine.log.operation import Content, Operation
 from psoup.engine.results.composites import CompositePage
 from psoup.engine.results.contract import Checkpoint

@@ -30,7 +30,7 @@ from psoup.app.wire.models.invocations import Presentation
 from psoup.app.wire.parameters import COUNT, CURSOR, LINGER, META, ON, SHAPE
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, PageExpiredError
-from psoup.engine.invocation.answer import PagePosition, Since
+from psoup.engine.invocation.position.answer import PagePosition, Since
 from psoup.engine.invoke import Request, invoke_many
 from psoup.engine.log.operation import QueryId
 

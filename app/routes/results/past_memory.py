@@ -19,8 +19,8 @@ from psoup.engine.errors import (
     NotYetVisibleError,
     NowOutOfRangeError,
 )
-from psoup.engine.invocation.join_finding import refuse_suspended
-from psoup.engine.invocation.pinning import check_reached, complete_from, instant, newest
+from psoup.engine.invocation.position.pinning import check_reached, complete_from, instant, newest
+from psoup.engine.invocation.several_streams.join_finding import refuse_suspended
 from psoup.engine.invoke import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId

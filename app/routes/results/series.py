@@ -33,7 +33,7 @@ from psoup.app.wire.parameters import (
 )
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError, NowOutOfRangeError
-from psoup.engine.invocation.pinning import instant, oldest
+from psoup.engine.invocation.position.pinning import instant, oldest
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.series import series

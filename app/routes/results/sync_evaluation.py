@@ -16,7 +16,7 @@ from psoup.app.wire.parameters import META, SHAPE
 from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.errors import EngineError, PageExpiredError
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.invoke import (
     ATTEMPTS_MAX,
     Answer,

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from psoup.app.wire.answers.instants import instant_array
-from psoup.engine.invocation.answer import NO_PART
+from psoup.engine.invocation.position.answer import NO_PART
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType
 

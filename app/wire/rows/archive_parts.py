@@ -20,7 +20,7 @@ from psoup.app.wire.rows.arrow_messages import UNREADABLE, plain_rows, unreadabl
 from psoup.app.wire.rows.values import timestamps_in_range
 from psoup.engine import limits
 from psoup.engine.errors import InvalidFieldError
-from psoup.engine.invocation.answer import NO_PART
+from psoup.engine.invocation.position.answer import NO_PART
 from psoup.engine.invocation.row_digest import DIGEST_BYTES
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.reading import Reading

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
-from psoup.engine.invocation.answer import BEFORE_ALL_US, PagePosition, PartPosition, Since
 from psoup.engine.invocation.changes import Finder
-from psoup.engine.invocation.continuing import may_have_forgotten
-from psoup.engine.invocation.pinning import complete_from
+from psoup.engine.invocation.position.answer import BEFORE_ALL_US, PagePosition, PartPosition, Since
+from psoup.engine.invocation.position.continuing import may_have_forgotten
+from psoup.engine.invocation.position.pinning import complete_from
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.tuples.value_type import value_type
 

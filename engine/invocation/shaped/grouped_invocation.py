@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import Grouping
 from psoup.engine.data.source import TupleSource
-from psoup.engine.invocation.answer import Answer, PagePosition, Request, Since
 from psoup.engine.invocation.answering import full_whole, nothing_yet, tuples_of_nothing
 from psoup.engine.invocation.cache import InvocationCache, Table, Whole
 from psoup.engine.invocation.changes import first_of
-from psoup.engine.invocation.continuing import is_quiet
 from psoup.engine.invocation.distinct import shown_once
-from psoup.engine.invocation.join_changes import JoinChanges
-from psoup.engine.invocation.pinning import earliest
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
+from psoup.engine.invocation.position.answer import Answer, PagePosition, Request, Since
+from psoup.engine.invocation.position.continuing import is_quiet
+from psoup.engine.invocation.position.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
+from psoup.engine.invocation.several_streams.join_changes import JoinChanges
 from psoup.engine.invocation.shaped.content import content_of
 from psoup.engine.invocation.shaped.extent import Extent, extent_of
 from psoup.engine.invocation.shaped.group_changes import Touching, since_nothing, touching
@@ -41,7 +42,6 @@ from psoup.engine.invocation.shaped.visible_groups import (
     groups_of_rows,
     groups_of_stream,
 )
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.tuples.batch import Column, empty_column

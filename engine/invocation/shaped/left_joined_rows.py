@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
-from psoup.engine.invocation.answer import NO_PART
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.changes import RowsToShape, first_of
 from psoup.engine.invocation.composite_hits import in_order
+from psoup.engine.invocation.position.answer import NO_PART
 from psoup.engine.invocation.shaped.grouping import NEVER_US, columns_of
 from psoup.engine.invocation.shaped.left_rows import LeftRows
 from psoup.engine.query.reading import Names, Reading

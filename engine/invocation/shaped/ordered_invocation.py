@@ -11,12 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import full_whole
 from psoup.engine.invocation.cache import Order, Whole
 from psoup.engine.invocation.changes import changed, first_of
 from psoup.engine.invocation.distinct import groups_of, last_leaving
-from psoup.engine.invocation.pinning import earliest
+from psoup.engine.invocation.position.answer import Answer, PagePosition, Request
+from psoup.engine.invocation.position.pinning import earliest
 from psoup.engine.invocation.row_digest import digests
 from psoup.engine.invocation.shaped.content import content_of
 from psoup.engine.invocation.shaped.extent import extent_of

@@ -10,14 +10,14 @@ from typing import Final
 from psoup.engine.aggregates.partial_cache import Key, TooManyGroups
 from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.data.source import TupleSource
-from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.pinning import pinned
+from psoup.engine.invocation.one_stream.stream_aggregates import sealed_partials
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
+from psoup.engine.invocation.position.answer import Request
+from psoup.engine.invocation.position.pinning import pinned
 from psoup.engine.invocation.shaped.grouping import grouping_of
 from psoup.engine.invocation.shaped.series_groups import in_one_pass
 from psoup.engine.invocation.shaped.visible_groups import StreamRows
-from psoup.engine.invocation.stream_aggregates import sealed_partials
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.results.contract import ResultsReader, Snapshot

@@ -21,7 +21,7 @@ from psoup.engine.aggregates.spanned import Spans, can_be_spanned
 from psoup.engine.aggregates.state import Aggregated, State
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import PartneredRows
-from psoup.engine.invocation.join_finding import JoinFinding
+from psoup.engine.invocation.several_streams.join_finding import JoinFinding
 from psoup.engine.invocation.shaped.extent import Extent
 from psoup.engine.invocation.shaped.grouping import Instants, first_to_leave
 from psoup.engine.invocation.shaped.partnered_rows import SpannedRows, WeightedRows

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from psoup.engine.aggregates.groups import grouped, in_order
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import DatedRows, TupleSource
-from psoup.engine.invocation.answer import PagePosition
-from psoup.engine.invocation.pinning import is_empty, span_of
+from psoup.engine.invocation.position.answer import PagePosition
+from psoup.engine.invocation.position.pinning import is_empty, span_of
+from psoup.engine.invocation.position.spans import upcoming_span
 from psoup.engine.invocation.shaped.grouping import NEVER_US
-from psoup.engine.invocation.spans import upcoming_span
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause

@@ -29,17 +29,17 @@ from psoup.engine.aggregates.partial import (
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import Tuples, TupleSource, by_segment
 from psoup.engine.errors import AnswerTooLargeError
-from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.pinning import complete_from, has_forgotten
-from psoup.engine.invocation.series_points import Point
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
+from psoup.engine.invocation.position.answer import PagePosition
+from psoup.engine.invocation.position.pinning import complete_from, has_forgotten
+from psoup.engine.invocation.position.series_points import Point
 from psoup.engine.invocation.shaped.grouping import (
     ComputedGroups,
     columns_of,
     computed_groups,
     in_answer_order,
 )
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.shape import Shape

@@ -5,20 +5,20 @@ from dataclasses import replace
 from typing import TypeVar
 
 from psoup.engine.data.source import TupleSource
-from psoup.engine.invocation.answer import PagePosition, Since
 from psoup.engine.invocation.answering import AnsweredQuery, SettledFinder
 from psoup.engine.invocation.cache import InvocationCache, Order, Table, Whole
 from psoup.engine.invocation.changes import RowsToShape
-from psoup.engine.invocation.continuing import is_quiet
-from psoup.engine.invocation.join_changes import JoinChanges
-from psoup.engine.invocation.join_finding import refuse_suspended
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
+from psoup.engine.invocation.position.answer import PagePosition, Since
+from psoup.engine.invocation.position.continuing import is_quiet
+from psoup.engine.invocation.several_streams.join_changes import JoinChanges
+from psoup.engine.invocation.several_streams.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.extent import Extent
 from psoup.engine.invocation.shaped.group_changes import touching
 from psoup.engine.invocation.shaped.left_joined_rows import LeftJoinedRows
 from psoup.engine.invocation.shaped.left_rows import LeftRows, LeftTuples
 from psoup.engine.invocation.shaped.row_windows import DatedSource, dated_sources
 from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot

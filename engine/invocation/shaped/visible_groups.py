@@ -7,6 +7,8 @@ from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToA
 from psoup.engine.aggregates.partial_cache import TooManyGroups
 from psoup.engine.aggregates.stream_partials import StreamPartials
 from psoup.engine.invocation.changes import RowsToShape
+from psoup.engine.invocation.one_stream.stream_aggregates import aggregates_of
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
 from psoup.engine.invocation.shaped.extent import Extent, extent_of
 from psoup.engine.invocation.shaped.grouping import (
     NEVER_US,
@@ -14,8 +16,6 @@ from psoup.engine.invocation.shaped.grouping import (
     first_to_leave,
     rows_to_aggregate,
 )
-from psoup.engine.invocation.stream_aggregates import aggregates_of
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.query.reading import Names
 from psoup.engine.query.window import Window
 from psoup.engine.tuples.value_type import value_type

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples
-from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.answering import SettledFinder
 from psoup.engine.invocation.changes import first_of
+from psoup.engine.invocation.position.answer import PagePosition
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 from psoup.engine.invocation.shaped.row_windows import DatedSource, ShownRows, shown_rows
 from psoup.engine.query.reading import Names, Reading

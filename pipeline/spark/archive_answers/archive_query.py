@@ -135,7 +135,7 @@ def complete_from_us(
     """Return the instant from which a stream's part of an answer is complete; None: all of it is.
 
     `known_from_us`: missing tuples of the stream are dated before this instant; None: no tuple is missing. An answer
-    from memory follows the same rule (`engine/invocation/pinning.py`).
+    from memory follows the same rule (`engine/invocation/position/pinning.py`).
     """
     if known_from_us is None:
         return None

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from psoup.engine.invocation.answer import NO_PART, Answer, RowIds, Since
+from psoup.engine.invocation.position.answer import NO_PART, Answer, RowIds, Since
 from psoup.engine.invocation.shaped.grouping import NEVER_US
 
 Shown = tuple[int | None, tuple[Any, ...]]

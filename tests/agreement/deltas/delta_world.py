@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.invocation.answer import Answer, Request, Since
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Answer, Request, Since
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Materialize, QueryId

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from psoup.engine.invocation.answer import Answer
+from psoup.engine.invocation.position.answer import Answer
 from psoup.engine.query.shape import Shape
 from tests.agreement.deltas.delta_world import DeltaWorld
 

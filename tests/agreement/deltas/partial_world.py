@@ -7,9 +7,9 @@ import pytest
 
 from psoup.engine.aggregates import stream_partials
 from psoup.engine.aggregates.stream_partials import StreamPartials
-from psoup.engine.invocation import stream_aggregates
+from psoup.engine.invocation.one_stream import stream_aggregates
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
 from psoup.engine.invocation.shaped.grouping import grouping_of
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.log.operation import Materialize
 from tests.agreement.deltas.group_world import GroupWorld
 

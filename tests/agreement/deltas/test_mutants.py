@@ -7,16 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psoup.engine.invocation import (
-    answering,
-    changes,
-    join_changes,
-    spans,
-    stream_aggregates,
-    stream_finding,
-    stream_invocation,
-)
+from psoup.engine.invocation import answering, changes
 from psoup.engine.invocation.cache import Whole
+from psoup.engine.invocation.one_stream import stream_aggregates, stream_finding, stream_invocation
+from psoup.engine.invocation.position import spans
+from psoup.engine.invocation.several_streams import join_changes
 from psoup.engine.invocation.shaped import (
     group_changes,
     grouped_invocation,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from psoup.engine.aggregates.aggregated import GROUPS_AT_ONCE
-from psoup.engine.invocation import join_finding
-from psoup.engine.invocation.answer import Answer, Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Answer, Request
+from psoup.engine.invocation.several_streams import join_finding
 from psoup.engine.invocation.shaped import grouped_invocation, partnered_groups
 from psoup.engine.invoke import invoke
 from psoup.engine.joins import clause_join

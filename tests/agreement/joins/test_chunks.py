@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
 from tests.agreement.joins.world import Join, JoinWorld, drawn_join, stream

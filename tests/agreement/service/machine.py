@@ -19,7 +19,7 @@ from psoup.engine.errors import (
     StreamDiffersError,
     TxnContentDiffersError,
 )
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
 from psoup.engine.tuples.schema import ColumnSchema, ColumnType, StreamSchema

@@ -12,8 +12,8 @@ from psoup.app.fold import due, loop as fold_loop
 from psoup.app.fold.loop import FoldLoop
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
-from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.contract import Appended

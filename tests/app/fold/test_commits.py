@@ -12,7 +12,7 @@ from psoup.engine import limits
 from psoup.engine.clock import ManualClock
 from psoup.engine.engine import Engine
 from psoup.engine.errors import IntegrityError
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.store.errors import StoreUnavailableError

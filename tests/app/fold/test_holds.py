@@ -9,7 +9,7 @@ from psoup.app.fold.trimming import HOLDS_EVERY_S, SWEEP_EVERY_S
 from psoup.app.fold.turns import Fold
 from psoup.engine import limits
 from psoup.engine.clock import ManualClock
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import SEGMENT_ROWS
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.tuples.batch import Seq

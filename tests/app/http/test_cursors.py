@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from psoup.app.http.cursors import Cursor, read_cursor, sign_cursor
 from psoup.app.http.page_tokens import KEY_BYTES, PageTokens
 from psoup.engine import limits
-from psoup.engine.invocation.answer import BEFORE_ALL_US, PartPosition, Since
+from psoup.engine.invocation.position.answer import BEFORE_ALL_US, PartPosition, Since
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import Gen
 from psoup.engine.tuples.batch import Seq

@@ -14,7 +14,7 @@ from psoup.app.waiting.lookout import Errand, LookoutStatistics, Sighting
 from psoup.app.waiting.pace import Pace
 from psoup.app.waiting.room import WaitingRoom
 from psoup.app.waiting.standing import Standing
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import Gen

@@ -10,7 +10,7 @@ from psoup.app.waiting.audience import Audience, Heard, Manner, place_of
 from psoup.app.waiting.standing import Standing
 from psoup.app.waiting.watch import On, Wake
 from psoup.engine.errors import NotFoundError
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from tests.app.waiting.fakes import Q, Room, changed, opened, standing
 
 pytestmark = pytest.mark.anyio

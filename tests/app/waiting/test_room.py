@@ -8,7 +8,7 @@ from psoup.app.waiting.pace import BUSY_S
 from psoup.app.waiting.room import SHED_AT_ONCE, SHED_EVERY_S
 from psoup.app.waiting.watch import On, Wake
 from psoup.engine import limits
-from psoup.engine.invocation.answer import Since
+from psoup.engine.invocation.position.answer import Since
 from psoup.engine.limits import SECOND_US
 from psoup.engine.store.errors import StoreUnavailableError
 from psoup.engine.tuples.batch import Seq

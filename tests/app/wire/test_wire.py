@@ -29,7 +29,7 @@ from psoup.app.wire.scalars import (
 )
 from psoup.engine import limits
 from psoup.engine.errors import BadPageError, RowsRejectedError
-from psoup.engine.invocation.answer import PagePosition, PartPosition
+from psoup.engine.invocation.position.answer import PagePosition, PartPosition
 from psoup.engine.results.contract import Gen
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.digest import digest_rows

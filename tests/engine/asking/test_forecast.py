@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from psoup.engine.asking.forecast import UNKNOWN
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import FORECAST_ROWS_MAX, SECOND_US
 from psoup.engine.tuples.arrow import arrow_schema
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema

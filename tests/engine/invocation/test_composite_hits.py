@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from psoup.engine.invocation.composite_hits import grown, in_order, no_hits
 from psoup.engine.results.hits import ClauseId
-from tests.engine.invocation.join_worlds import page_of
+from tests.engine.invocation.several_streams.join_worlds import page_of
 
 CLAUSE, OTHER = ClauseId(3), ClauseId(4)
 TIMES = (np.arange(50) // 4 * 10, np.arange(50)[::-1] // 3 * 10)

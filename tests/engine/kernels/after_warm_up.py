@@ -11,7 +11,7 @@ from psoup.engine.aggregates.aggregated import aggregated
 from psoup.engine.aggregates.groups import grouped
 from psoup.engine.clauses import grouped_filter, locator
 from psoup.engine.engine import warm_up
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.values.expression import AggregateFunction

@@ -6,7 +6,7 @@ import pytest
 
 from psoup.engine.results.composite_ledger import CompositeLedger
 from psoup.engine.results.hits import ClauseId
-from tests.engine.invocation.join_worlds import page_of
+from tests.engine.invocation.several_streams.join_worlds import page_of
 
 GROUP, OTHER = ClauseId(5), ClauseId(8)
 TIMES = [range(100), range(100)]

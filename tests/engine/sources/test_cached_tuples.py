@@ -11,8 +11,8 @@ import pytest
 
 from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS, TUPLES_CACHE_BYTES_MAX
 from psoup.engine.query.bind.binder import bind

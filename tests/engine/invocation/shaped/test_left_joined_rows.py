@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from psoup.engine.errors import QuerySuspendedError
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Materialize

@@ -8,8 +8,8 @@ import pytest
 
 from psoup.engine.aggregates import stream_partials
 from psoup.engine.aggregates.partial_cache import PartialCache, PartialStatistics
-from psoup.engine.invocation import stream_aggregates
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.one_stream import stream_aggregates
 from psoup.engine.invocation.shaped import partials_ahead
 from psoup.engine.invocation.shaped.partials_ahead import StepAhead, key_ahead, step_ahead
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SEGMENT_ROWS

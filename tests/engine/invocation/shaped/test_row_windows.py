@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from psoup.engine.invocation.answer import Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.invoke import invoke
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries

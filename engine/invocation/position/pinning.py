@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from psoup.engine.data.source import DatedRows
 from psoup.engine.errors import NotYetVisibleError, NowOutOfRangeError, PageExpiredError
-from psoup.engine.invocation.answer import PagePosition, PartPosition, Request
-from psoup.engine.invocation.continuing import continues
+from psoup.engine.invocation.position.answer import PagePosition, PartPosition, Request
+from psoup.engine.invocation.position.continuing import continues
 from psoup.engine.limits import TIMESTAMP_US_MIN
 from psoup.engine.query.window import Window, windows_of
 from psoup.engine.results.contract import Snapshot

@@ -1,6 +1,6 @@
 """Where a client stands: whether an answer can go on from there, and whether it ever has to again."""
 
-from psoup.engine.invocation.answer import BEFORE_ALL_US, PagePosition, PartPosition, Since
+from psoup.engine.invocation.position.answer import BEFORE_ALL_US, PagePosition, PartPosition, Since
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import Snapshot
 

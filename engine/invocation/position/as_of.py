@@ -15,8 +15,8 @@ from psoup.engine.errors import (
     PageExpiredError,
     SeqOutOfRangeError,
 )
-from psoup.engine.invocation.answer import Request
-from psoup.engine.invocation.pinning import check_reached, latest, newest, oldest
+from psoup.engine.invocation.position.answer import Request
+from psoup.engine.invocation.position.pinning import check_reached, latest, newest, oldest
 from psoup.engine.results.contract import ResultsReader, Snapshot, StreamBatches
 from psoup.engine.results.delta import StreamRecord
 from psoup.engine.tuples.batch import Seq

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.finding import Finding
+from psoup.engine.invocation.one_stream.finding import Finding
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.bind.bound_queries import BoundQueries

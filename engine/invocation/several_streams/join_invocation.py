@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import Tuples, TupleSource
 from psoup.engine.errors import AnswerTooLargeError
-from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import AnsweredQuery, full_whole, outputs
 from psoup.engine.invocation.cache import InvocationCache, Order
 from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.distinct import groups_of, last_leaving
-from psoup.engine.invocation.join_changes import JoinChanges
-from psoup.engine.invocation.join_finding import refuse_suspended
+from psoup.engine.invocation.position.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.row_digest import digests
+from psoup.engine.invocation.several_streams.join_changes import JoinChanges
+from psoup.engine.invocation.several_streams.join_finding import refuse_suspended
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.matching import matching_rows
+from psoup.engine.invocation.one_stream.matching import matching_rows
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize
 from psoup.engine.query.clause import StandingQueryClause

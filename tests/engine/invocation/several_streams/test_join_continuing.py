@@ -3,10 +3,10 @@
 import numpy as np
 
 from psoup.engine.errors import AnswerTooLargeError
-from psoup.engine.invocation import join_finding
+from psoup.engine.invocation.several_streams import join_finding
 from psoup.engine.query.window import Bound, Window
 from psoup.engine.tuples.schema import StreamId
-from tests.engine.invocation.join_worlds import Joined, Told, rows_of
+from tests.engine.invocation.several_streams.join_worlds import Joined, Told, rows_of
 
 A, B = StreamId(1), StreamId(2)
 ROWS = 100

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from psoup.engine.invocation.pinning import instant
+from psoup.engine.invocation.position.pinning import instant
 from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.results.contract import Cut, Snapshot
 from psoup.engine.results.delta import QueryRecord

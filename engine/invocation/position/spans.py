@@ -7,8 +7,8 @@ position is two spans at most, whatever the kind of window.
 from dataclasses import replace
 
 from psoup.engine.data.source import DatedRows
-from psoup.engine.invocation.answer import PagePosition, PartPosition
-from psoup.engine.invocation.pinning import dated_span, is_empty
+from psoup.engine.invocation.position.answer import PagePosition, PartPosition
+from psoup.engine.invocation.position.pinning import dated_span, is_empty
 from psoup.engine.query.window import Window
 from psoup.engine.results.contract import Snapshot
 from psoup.engine.results.delta import StreamRecord

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import DatedRows, PartneredRows, Tuples, TupleSource
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError, QuerySuspendedError
-from psoup.engine.invocation.answer import PagePosition
 from psoup.engine.invocation.cache import InvocationCache
-from psoup.engine.invocation.composite_dates import Dates
 from psoup.engine.invocation.composite_hits import CompositeHits, grown, in_order, no_hits
-from psoup.engine.invocation.pinning import is_empty, span_of
+from psoup.engine.invocation.position.answer import PagePosition
+from psoup.engine.invocation.position.pinning import is_empty, span_of
+from psoup.engine.invocation.several_streams.composite_dates import Dates
 from psoup.engine.limits import CHUNK_ROWS, JOIN_ANSWER_ROWS_MAX
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import Window

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import TupleSource
-from psoup.engine.invocation.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.answering import AnsweredQuery, full_whole, outputs
 from psoup.engine.invocation.cache import InvocationCache, Order
 from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.distinct import first_and_last
+from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
+from psoup.engine.invocation.position.answer import Answer, PagePosition, Request
 from psoup.engine.invocation.row_digest import digests
-from psoup.engine.invocation.stream_finding import StreamFinding
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.query.reading import Reading
 from psoup.engine.results.contract import ResultsReader, Snapshot

@@ -12,8 +12,8 @@ from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.partial import finished
 from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache
 from psoup.engine.aggregates.stream_partials import StreamPartials
-from psoup.engine.invocation import stream_aggregates
-from psoup.engine.invocation.stream_aggregates import aggregates_of
+from psoup.engine.invocation.one_stream import stream_aggregates
+from psoup.engine.invocation.one_stream.stream_aggregates import aggregates_of
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.values.expression import AggregateFunction as Function, ColumnRef
 from psoup.engine.tuples.batch import Column

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import DatedRows, Tuples
 from psoup.engine.errors import AnswerTooLargeError, PageExpiredError
-from psoup.engine.invocation.answer import PartPosition, Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.composite_hits import in_order
-from psoup.engine.invocation.join_finding import JoinFinding
-from psoup.engine.invocation.pinning import earliest, is_empty
-from psoup.engine.invocation.spans import (
+from psoup.engine.invocation.position.answer import PartPosition, Since
+from psoup.engine.invocation.position.pinning import earliest, is_empty
+from psoup.engine.invocation.position.spans import (
     entered_spans,
     forgotten_spans,
     former_span,
@@ -23,6 +22,7 @@ from psoup.engine.invocation.spans import (
     shown_until,
     upcoming_span,
 )
+from psoup.engine.invocation.several_streams.join_finding import JoinFinding
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.reading import Names
 from psoup.engine.query.window import Window

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.data.source import DatedRows, RowSpan, TupleSource
-from psoup.engine.invocation.finding import Finding
-from psoup.engine.invocation.pinning import earliest, is_empty
+from psoup.engine.invocation.one_stream.finding import Finding
+from psoup.engine.invocation.position.pinning import earliest, is_empty
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.results.segment_hits import NO_ROWS
 

@@ -8,7 +8,13 @@ from hypothesis import assume, given, strategies as st
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.results.delta import JoinRecord
 from psoup.engine.tuples.schema import StreamId
-from tests.engine.invocation.join_worlds import GROUP, Joined, Told, rows_of, window_drawn
+from tests.engine.invocation.several_streams.join_worlds import (
+    GROUP,
+    Joined,
+    Told,
+    rows_of,
+    window_drawn,
+)
 
 SPAN = 40
 ROWS = 3 * CHUNK_ROWS

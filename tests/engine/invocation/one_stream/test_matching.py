@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.engine.invocation.matching import matching_rows, runs
+from psoup.engine.invocation.one_stream.matching import matching_rows, runs
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.query.window import Window

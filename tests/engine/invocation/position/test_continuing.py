@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from psoup.engine.errors import PageExpiredError
-from psoup.engine.invocation.answer import BEFORE_ALL_US, Answer, PartPosition, Request
 from psoup.engine.invocation.cache import InvocationCache
+from psoup.engine.invocation.position.answer import BEFORE_ALL_US, Answer, PartPosition, Request
 from psoup.engine.invoke import invoke, invoke_many
 from psoup.engine.limits import CHUNK_ROWS, RETIRED_US, SECOND_US, SEGMENT_ROWS
 from psoup.engine.log.operation import Materialize

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from psoup.engine.errors import InvalidFieldError, NotYetVisibleError, SeqOutOfRangeError
-from psoup.engine.invocation.answer import Request
+from psoup.engine.invocation.position.answer import Request
 from psoup.engine.limits import SECOND_US
 from psoup.engine.log.operation import Materialize, QueryId
 from psoup.engine.tuples.batch import Seq

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from psoup.engine.data.source import DatedRows, RowSpan, Tuples, TupleSource
 from psoup.engine.errors import NotFoundError, OverloadedError, PageExpiredError
-from psoup.engine.invocation.answer import PagePosition, PartPosition, Since
 from psoup.engine.invocation.answering import outputs
 from psoup.engine.invocation.cache import FirstDated, InvocationCache
-from psoup.engine.invocation.dated_hits import DatedHits, joined
-from psoup.engine.invocation.finding import Finding
-from psoup.engine.invocation.pinning import span_of
-from psoup.engine.invocation.spans import (
+from psoup.engine.invocation.one_stream.dated_hits import DatedHits, joined
+from psoup.engine.invocation.one_stream.finding import Finding
+from psoup.engine.invocation.position.answer import PagePosition, PartPosition, Since
+from psoup.engine.invocation.position.pinning import span_of
+from psoup.engine.invocation.position.spans import (
     entered_spans,
     forgotten_spans,
     former_span,

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.invocation.arrivals import arrivals_us, ticks
+from psoup.engine.invocation.position.arrivals import arrivals_us, ticks
 from psoup.engine.limits import TIMESTAMP_US_MIN
 from psoup.engine.query.values.expression import AggregateCall
 from psoup.engine.results.contract import Cut, Gen, Snapshot

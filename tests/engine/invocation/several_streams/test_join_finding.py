@@ -11,9 +11,9 @@ from psoup.engine.errors import (
     PageExpiredError,
     QuerySuspendedError,
 )
-from psoup.engine.invocation import join_finding
-from psoup.engine.invocation.composite_dates import Dates
-from psoup.engine.invocation.pinning import is_empty
+from psoup.engine.invocation.position.pinning import is_empty
+from psoup.engine.invocation.several_streams import join_finding
+from psoup.engine.invocation.several_streams.composite_dates import Dates
 from psoup.engine.invoke import InvocationCache, Request, invoke, invoke_many
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.bind.bound_queries import BoundQueries
@@ -22,7 +22,7 @@ from psoup.engine.results.composites import PageBounds
 from psoup.engine.results.delta import JoinRecord, Suspension
 from psoup.engine.tuples.batch import Seq
 from psoup.engine.tuples.schema import StreamId
-from tests.engine.invocation.join_worlds import GROUP, QUERY, Joined, Told, rows_of
+from tests.engine.invocation.several_streams.join_worlds import GROUP, QUERY, Joined, Told, rows_of
 
 A, B = StreamId(1), StreamId(2)
 C = CHUNK_ROWS
