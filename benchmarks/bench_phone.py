@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.bench import Figure, Size, Survey
 from benchmarks.service import Service, running
 from benchmarks.workloads import SECOND_US
-from psoup.client.rule import Held, Row
+from psoup.client.changes.rule import Held, Row
 from psoup.engine.limits import MIB, PAGE_ROWS_MAX
 
 COLUMNS = [

@@ -14,7 +14,10 @@ TYPE_CHECKING = False  # that of typing takes time to load: Ctrl-C would be a tr
 if TYPE_CHECKING:
     from psoup.client.aio import AsyncDatabase, AsyncMirror, AsyncQuery, AsyncStream, aconnect
     from psoup.client.answers import Series
-    from psoup.client.appending import Receipt
+    from psoup.client.appends.appending import Receipt
+    from psoup.client.changes.rule import Change
+    from psoup.client.connections.operations import Txn
+    from psoup.client.connections.retrying import RetryPolicy
     from psoup.client.database import Database, connect
     from psoup.client.errors import (
         AddressError,
@@ -27,10 +30,7 @@ if TYPE_CHECKING:
         ServiceUnreachableError,
     )
     from psoup.client.mirrors import Mirror, open_mirror
-    from psoup.client.operations import Txn
     from psoup.client.queries import Answers, Query
-    from psoup.client.retrying import RetryPolicy
-    from psoup.client.rule import Change
     from psoup.client.streams import Matches, Stream
 
 __all__ = [
@@ -65,17 +65,17 @@ __all__ = [
 _MODULES = {
     "aio": ("AsyncDatabase", "AsyncMirror", "AsyncQuery", "AsyncStream", "aconnect"),
     "answers": ("Series",),
-    "appending": ("Receipt",),
+    "appends.appending": ("Receipt",),
     "database": ("Database", "connect"),
     "errors": (
         *("AddressError", "DefinitionError", "MirrorError", "MissingPackageError", "PsoupError"),
         *("QueryExpiredError", "ServiceProblem", "ServiceUnreachableError"),
     ),
     "mirrors": ("Mirror", "open_mirror"),
-    "operations": ("Txn",),
+    "connections.operations": ("Txn",),
     "queries": ("Answers", "Query"),
-    "retrying": ("RetryPolicy",),
-    "rule": ("Change",),
+    "connections.retrying": ("RetryPolicy",),
+    "changes.rule": ("Change",),
     "streams": ("Matches", "Stream"),
 }
 """Where in `psoup.client` each name is."""

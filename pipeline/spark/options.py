@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
 
-from psoup.client.address import checked_token, checked_url
+from psoup.client.connections.address import checked_token, checked_url
 from psoup.engine.tuples.schema import ClockKind
 from psoup.pipeline.errors import OptionError
 

@@ -20,8 +20,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from psoup.client.appends.writers import Writer
 from psoup.client.calls import Txn
-from psoup.client.writers import Writer
 from psoup.pipeline.errors import OptionError, WriteRefusedError
 from psoup.pipeline.spark.options import WriteOptions
 from psoup.pipeline.spark.staging import (

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from psoup.client.messages import JsonObject
+from psoup.client.connections.messages import JsonObject
 
 URI: Final = "psoup://queries/{id}"
 """The resource of a query."""

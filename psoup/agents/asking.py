@@ -8,7 +8,7 @@ from psoup.agents.fitting import Part
 from psoup.agents.following import handle_of
 from psoup.agents.tool import Found
 from psoup.client.answers import Asked
-from psoup.client.messages import Operation
+from psoup.client.connections.messages import Operation
 from psoup.client.streams import matched
 
 

@@ -6,9 +6,8 @@ from psoup.agents.answers import ChangesAnswer, InvokeAnswer
 from psoup.agents.arguments import ChangesArguments, InvokeArguments
 from psoup.agents.fitting import Part
 from psoup.agents.tool import Found
-from psoup.client import operations
-from psoup.client.errors import DefinitionError
-from psoup.client.messages import (
+from psoup.client.connections import operations
+from psoup.client.connections.messages import (
     Answer,
     JsonObject,
     Operation,
@@ -17,7 +16,8 @@ from psoup.client.messages import (
     get,
     json_object,
 )
-from psoup.client.operations import HANDLE, query_path
+from psoup.client.connections.operations import HANDLE, query_path
+from psoup.client.errors import DefinitionError
 
 PAGE_ROWS_MAX: Final = 10_000
 FOLLOWED_ROWS_MAX: Final = 100_000

@@ -14,9 +14,9 @@ from psoup.agents.answers import (
 from psoup.agents.arguments import DescribeArguments
 from psoup.agents.fitting import Part
 from psoup.agents.tool import Found
-from psoup.client import operations
-from psoup.client.messages import JsonObject, Operation, get, json_object
-from psoup.client.operations import QUERIES, STREAMS, stream_path
+from psoup.client.connections import operations
+from psoup.client.connections.messages import JsonObject, Operation, get, json_object
+from psoup.client.connections.operations import QUERIES, STREAMS, stream_path
 
 STREAMS_SAMPLED_MAX: Final = 16
 """With more streams than these none is sampled: each costs a request."""

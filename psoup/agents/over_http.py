@@ -15,10 +15,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from psoup.agents.server import Context, make_server
-from psoup.client.async_connection import AsyncConnection
-from psoup.client.connection import Connection
+from psoup.client.connections.async_connection import AsyncConnection
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.operations import described
 from psoup.client.errors import DefinitionError, ServiceProblem
-from psoup.client.operations import described
 
 PATH: Final = "/mcp"
 CALLS_MAX: Final = 96

@@ -11,7 +11,7 @@ from typing import Any, Final, Self, cast
 from mcp.server.stdio import stdio_server
 
 from psoup.agents.server import make_server
-from psoup.client.async_connection import AsyncConnection
+from psoup.client.connections.async_connection import AsyncConnection
 
 MESSAGE_BYTES_MAX: Final = 16 << 20
 """A longer message ends the server."""

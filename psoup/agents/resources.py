@@ -19,9 +19,9 @@ from psoup.agents.answers import URI
 from psoup.agents.arguments import ROWS_ASKED_MAX, TOKENS_DEFAULT
 from psoup.agents.fitting import CELL_CHARACTERS_MAX, as_text, fit
 from psoup.agents.following import answered, handle_of
+from psoup.client.connections.messages import JsonObject, Operation, get, json_object
+from psoup.client.connections.operations import QUERIES, query_path
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import JsonObject, Operation, get, json_object
-from psoup.client.operations import QUERIES, query_path
 
 PAGE: Final = 100
 """Queries in one list."""

@@ -29,9 +29,9 @@ from psoup.agents.catalogue import BY_NAME, INSTRUCTIONS, TOOLS
 from psoup.agents.fitting import BudgetError, as_text, fit
 from psoup.agents.refusals import refusal, wrong_arguments
 from psoup.agents.tool import Tool
-from psoup.client.async_connection import AsyncConnection
+from psoup.client.connections.async_connection import AsyncConnection
+from psoup.client.connections.messages import Operation
 from psoup.client.errors import DefinitionError, PsoupError, ServiceProblem
-from psoup.client.messages import Operation
 
 T = TypeVar("T")
 Context = ServerRequestContext[AsyncConnection, Any]

@@ -5,9 +5,9 @@ from typing import Final
 from psoup.agents.answers import RemoveAnswer, ValidateAnswer, columns_of, query_answer
 from psoup.agents.arguments import RegisterArguments, RemoveArguments, ValidateArguments
 from psoup.agents.tool import Found
-from psoup.client import operations
+from psoup.client.connections import operations
+from psoup.client.connections.messages import Operation
 from psoup.client.database import validated
-from psoup.client.messages import Operation
 
 _CONFIRM: Final = (
     "Nothing was removed. A removed query and its handle are gone for good, for everybody who uses it: call remove again"

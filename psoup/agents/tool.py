@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from psoup.agents.answers import Fitted
 from psoup.agents.arguments import Arguments
 from psoup.agents.fitting import Part
-from psoup.client.messages import JsonObject, Operation
+from psoup.client.connections.messages import JsonObject, Operation
 
 A = TypeVar("A", bound=Arguments)
 

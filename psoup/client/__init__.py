@@ -2,15 +2,14 @@
 
 Read it in this order:
 
-- `errors`, `address`, `closing`: errors on the client's side; the URL and the token of a service; what is closed;
-- `messages`, `retrying`: a request and its answer, operations and what is repeated of them, all without I/O;
-- `operations`, `registrations`: the calls that every kind of client makes;
-- `transport`, `connection`, `async_connection`: what carries operations out;
+- `errors`, `closing`: errors on the client's side; what is closed;
+- `connections`: the calls of the service without I/O, and what carries them out;
 - `calls`: `PsoupClient`, a method for each call, for commands and jobs;
-- `columns`, `rows`, `writers`, `appending`: rows of a program into a stream, each once;
+- `columns`, `appends`: columns as Arrow knows them; rows of a program into a stream, each once;
 - `answers`, `frames`, `notebook`: what a query answers, as tables and frames, and in a notebook;
-- `rule`, `events`, `following`, `refreshing`: what has changed, without I/O;
+- `changes`: what has changed, by polls and by streams;
 - `mirror_file`, `mirrors`: a copy in SQLite;
 - `streams`, `queries`, `database`, and `aio` for programs that await: what a program holds;
+- `changing`: what a change of a query names;
 - `own_service`: a service that ends with the program.
 """

@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from psoup.client import operations
 from psoup.client.answers import Asked, Instant, Series, instant
-from psoup.client.appending import Receipt, appended
-from psoup.client.async_connection import AsyncConnection
+from psoup.client.appends.appending import Receipt, appended
+from psoup.client.appends.rows import batches
+from psoup.client.appends.writers import Writer
+from psoup.client.changes.following import Follower, Pace
+from psoup.client.changes.rule import Change, Held, Row
 from psoup.client.changing import UNCHANGED, Unchanged, given_members
 from psoup.client.columns import Columns, column_list, definition
+from psoup.client.connections import operations
+from psoup.client.connections.async_connection import AsyncConnection
+from psoup.client.connections.messages import JsonObject
+from psoup.client.connections.operations import STREAMS, Txn, stream_path
+from psoup.client.connections.retrying import RetryPolicy
 from psoup.client.database import is_url, one_of_each, validated
-from psoup.client.following import Follower, Pace
 from psoup.client.frames import to_pandas, to_polars
-from psoup.client.messages import JsonObject
 from psoup.client.mirror_file import MirrorFile
 from psoup.client.mirrors import Copy
-from psoup.client.operations import STREAMS, Txn, stream_path
 from psoup.client.own_service import MEMORY, OwnService
 from psoup.client.queries import Described
-from psoup.client.retrying import RetryPolicy
-from psoup.client.rows import batches
-from psoup.client.rule import Change, Held, Row
 from psoup.client.streams import Declared, Matches, matched, sampled
-from psoup.client.writers import Writer
 from psoup.engine.query.parameters import ParameterValue
 
 if TYPE_CHECKING:

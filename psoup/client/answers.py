@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from psoup.client.changes.following import PAGE_EXPIRED
+from psoup.client.changes.rule import Row, Typing, are_described, utc_text
 from psoup.client.columns import ARROW_TYPES, answer_schema
+from psoup.client.connections.messages import (
+    JsonObject,
+    Operation,
+    following_page,
+    get,
+    json_object,
+    with_json,
+)
+from psoup.client.connections.operations import query_path
 from psoup.client.errors import ServiceProblem
-from psoup.client.following import PAGE_EXPIRED
 from psoup.client.frames import to_pandas, to_polars
-from psoup.client.messages import JsonObject, Operation, following_page, get, json_object, with_json
-from psoup.client.operations import query_path
-from psoup.client.rule import Row, Typing, are_described, utc_text
 
 if TYPE_CHECKING:
     import pandas as pd

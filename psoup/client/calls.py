@@ -8,10 +8,9 @@ from typing import Final
 
 import orjson
 
-from psoup.client import operations
-from psoup.client.connection import Connection
-from psoup.client.errors import GenerationChangedError, ServiceProblem
-from psoup.client.messages import (
+from psoup.client.connections import operations
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.messages import (
     ARROW_STREAM,
     NDJSON,
     Answer,
@@ -22,9 +21,16 @@ from psoup.client.messages import (
     json_object,
     with_json,
 )
-from psoup.client.operations import Txn, content_headers, query_path, quoted, stream_path
-from psoup.client.registrations import registration_bodies
-from psoup.client.retrying import RetryPolicy, may_repeat
+from psoup.client.connections.operations import (
+    Txn,
+    content_headers,
+    query_path,
+    quoted,
+    stream_path,
+)
+from psoup.client.connections.registrations import registration_bodies
+from psoup.client.connections.retrying import RetryPolicy, may_repeat
+from psoup.client.errors import GenerationChangedError, ServiceProblem
 from psoup.engine import limits
 from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from psoup.client.connections.messages import JsonObject
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import JsonObject
 
 ARROW_TYPES: Final[Mapping[str, pa.DataType]] = {
     "int64": pa.int64(),

@@ -10,18 +10,18 @@ from typing import Final
 
 import pyarrow as pa
 
-from psoup.client import operations
+from psoup.client.appends.writers import Writer
 from psoup.client.closing import Closing
 from psoup.client.columns import Columns, definition
-from psoup.client.connection import Connection
+from psoup.client.connections import operations
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.messages import JsonObject, Operation, json_object, with_json
+from psoup.client.connections.operations import STREAMS
+from psoup.client.connections.retrying import RetryPolicy
 from psoup.client.errors import AddressError, DefinitionError
-from psoup.client.messages import JsonObject, Operation, json_object, with_json
-from psoup.client.operations import STREAMS
 from psoup.client.own_service import MEMORY, OwnService
 from psoup.client.queries import Query
-from psoup.client.retrying import RetryPolicy
 from psoup.client.streams import Stream, Turns
-from psoup.client.writers import Writer
 from psoup.engine.query.parameters import ParameterValue
 
 _HOST_AND_PORT: Final = re.compile(r"(https?:/?)?[\w.\-\[\]]+:[0-9]{1,5}(/.*)?")

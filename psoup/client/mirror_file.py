@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
+from psoup.client.changes.rule import Change, Held
+from psoup.client.connections.messages import JsonObject
 from psoup.client.errors import MirrorError
-from psoup.client.messages import JsonObject
-from psoup.client.rule import Change, Held
 
 BUSY_S: Final = 30.0
 """How long another process may hold the file."""

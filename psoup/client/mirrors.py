@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from psoup.client.changes.following import Follower, Pace
+from psoup.client.changes.refreshing import refreshed
+from psoup.client.changes.rule import IDS, Change, Held, Row, Typing
 from psoup.client.closing import Closing
 from psoup.client.columns import answer_schema
-from psoup.client.connection import Connection
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.messages import Following, Operation
 from psoup.client.errors import MirrorError
-from psoup.client.following import Follower, Pace
 from psoup.client.frames import to_pandas, to_polars
-from psoup.client.messages import Following, Operation
 from psoup.client.mirror_file import MirrorFile
 from psoup.client.notebook import ROWS_SHOWN, answer_html
-from psoup.client.refreshing import refreshed
-from psoup.client.rule import IDS, Change, Held, Row, Typing
 
 if TYPE_CHECKING:
     import pandas as pd

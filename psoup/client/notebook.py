@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any, Final
 
-from psoup.client.rule import IDS, microseconds
+from psoup.client.changes.rule import IDS, microseconds
 
 ROWS_SHOWN: Final = 20
 _SECOND_US: Final = 1_000_000

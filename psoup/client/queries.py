@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from psoup.client import operations
 from psoup.client.answers import Asked, Instant, Series, instant
+from psoup.client.changes.following import Follower, Pace
+from psoup.client.changes.rule import Change, Held, Row, Typing
 from psoup.client.changing import UNCHANGED, Unchanged, given_members
-from psoup.client.connection import Connection
+from psoup.client.connections import operations
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.messages import JsonObject
 from psoup.client.errors import PsoupError
-from psoup.client.following import Follower, Pace
 from psoup.client.frames import to_pandas, to_polars
-from psoup.client.messages import JsonObject
 from psoup.client.mirror_file import MirrorFile
 from psoup.client.mirrors import Mirror
 from psoup.client.notebook import ROWS_SHOWN, answer_html, problem_html
-from psoup.client.rule import Change, Held, Row, Typing
 from psoup.engine.clock import SystemClock
 from psoup.engine.query.parameters import ParameterValue
 

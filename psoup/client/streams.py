@@ -11,15 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from psoup.client import operations
-from psoup.client.appending import Receipt, appended
+from psoup.client.appends.appending import Receipt, appended
+from psoup.client.appends.rows import batches
+from psoup.client.appends.writers import Writer
+from psoup.client.changes.rule import Row, Typing
 from psoup.client.columns import ARROW_TYPES, Columns, column_list
-from psoup.client.connection import Connection
-from psoup.client.messages import JsonObject, Operation, get, json_object, with_json
-from psoup.client.operations import Txn, stream_path
-from psoup.client.rows import batches
-from psoup.client.rule import Row, Typing
-from psoup.client.writers import Writer
+from psoup.client.connections import operations
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.messages import JsonObject, Operation, get, json_object, with_json
+from psoup.client.connections.operations import Txn, stream_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import pytest
 from psoup.agents.arguments import TOKENS_MIN, ChangesArguments
 from psoup.agents.fitting import fit
 from psoup.agents.following import FOLLOWED_ROWS_MAX, changes
+from psoup.client.connections.messages import Answer, Operation, Request
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import Answer, Operation, Request
 
 T = TypeVar("T")
 HANDLE = "q_7HcT0u9XbK2mPq4sVw1zRd"

@@ -18,7 +18,7 @@ from psoup.agents.looking import STREAMS_SAMPLED_MAX
 from psoup.agents.resources import COMPLETE_TTL_MS, PAGE
 from psoup.agents.server import make_server
 from psoup.agents.tokens import count_tokens
-from psoup.client.async_connection import AsyncConnection
+from psoup.client.connections.async_connection import AsyncConnection
 from tests.agents.calls import done, refused
 from tests.agents.conftest import Running
 

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from psoup.client.answers import Asked
-from psoup.client.connection import Connection
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.operations import looked_up
 from psoup.client.database import validated
 from psoup.client.errors import DefinitionError
-from psoup.client.operations import looked_up
 from psoup.client.streams import Matches, matched, sampled
 from tests.client.scripted import Script, ok
 

@@ -14,8 +14,8 @@ import pytest
 
 import psoup
 from psoup.client import frames
+from psoup.client.connections.operations import Txn
 from psoup.client.errors import problem_of
-from psoup.client.operations import Txn
 
 COLUMNS = {
     "ts": "timestamp",

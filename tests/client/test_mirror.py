@@ -15,15 +15,15 @@ import httpx2
 import pytest
 
 import psoup
-from psoup.client.connection import Connection
-from psoup.client.following import Pace
+from psoup.client.changes.following import Pace
+from psoup.client.changes.rule import IDS, Held
+from psoup.client.connections.connection import Connection
 from psoup.client.mirror_file import MirrorFile
 from psoup.client.mirrors import Mirror
-from psoup.client.rule import IDS, Held
 from psoup.engine.clock import ManualClock
 from tests.children import child
 from tests.client.between import BRISK, bad_proxy
-from tests.client.test_following import COLUMNS, QUERIES, declare, envelope, row
+from tests.client.changes.test_following import COLUMNS, QUERIES, declare, envelope, row
 
 KEEPER = """
 import sys, psoup

@@ -24,7 +24,7 @@ sys.modules["msvcrt"] = types.SimpleNamespace(locking=locking, LK_NBLCK=1)
 del os.pread, os.pwrite, os.fork, os.O_CLOEXEC
 
 import psoup
-from psoup.client.writers import Writer
+from psoup.client.appends.writers import Writer
 
 with psoup.connect(sys.argv[1]) as db:
     print(db.stream("s", {"n": "int64"}).append([{"n": 1}, {"n": 2}]).accepted)

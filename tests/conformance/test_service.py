@@ -51,7 +51,7 @@ def shared() -> Iterator[tuple[str, object]]:
 def test_service_passes_the_worlds(url, files, capsys):
     """Every answer of every world of the files is what it has to be.
 
-    In memory `tests/client/test_rule.py` plays all of them at every run.
+    In memory `tests/client/changes/test_rule.py` plays all of them at every run.
     """
     assert 0 == run.main(["--url", url, "--worlds", *map(str, files)]), capsys.readouterr().out
 

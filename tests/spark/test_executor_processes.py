@@ -16,7 +16,7 @@ import pytest
 
 from psoup.app.operate.lifecycle import EXIT_OK
 from psoup.client.calls import PsoupClient
-from psoup.client.messages import json_object
+from psoup.client.connections.messages import json_object
 from psoup.engine.store.contract import WorkerStore
 from psoup.storage.opening import open_worker_store
 from tests import patience

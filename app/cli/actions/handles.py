@@ -1,7 +1,7 @@
 """A standing query by its handle, or by the name that it was registered with."""
 
 from psoup.client.calls import JsonObject, PsoupClient
-from psoup.client.operations import HANDLE, looked_up
+from psoup.client.connections.operations import HANDLE, looked_up
 
 
 def handle_of(service: PsoupClient, given: str) -> str:

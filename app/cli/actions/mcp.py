@@ -9,7 +9,7 @@ from psoup.app.errors import ListenError
 from psoup.app.hosts import is_loopback
 from psoup.app.operate.interrupts import Terminated
 from psoup.app.settings import Settings
-from psoup.client.address import checked_token, checked_url
+from psoup.client.connections.address import checked_token, checked_url
 from psoup.client.errors import DefinitionError
 
 HOST_DEFAULT = "127.0.0.1"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from psoup.client.calls import JsonObject, PsoupClient
-from psoup.client.messages import get, json_object
+from psoup.client.connections.messages import get, json_object
 
 PAGES_ASKED_MAX: Final = 1_000
 """An answer of very many rows is asked for in larger pages: their addresses are a part of the answer."""

@@ -6,8 +6,8 @@ from typing import Final
 
 from psoup.app.cli.actions.newest_rows import newest_rows
 from psoup.client.calls import JsonObject, PsoupClient
-from psoup.client.messages import json_object
-from psoup.client.rule import Held, is_over
+from psoup.client.changes.rule import Held, is_over
+from psoup.client.connections.messages import json_object
 
 PAGE_ROWS: Final = 10_000
 _ALL_KEPT: Final = 1 << 62

@@ -13,7 +13,7 @@ from psoup.app.operate.lifecycle import EXIT_SETTINGS
 from psoup.app.processes.serve import serve
 from psoup.app.settings import Settings
 from psoup.client.calls import PsoupClient
-from psoup.client.messages import json_object
+from psoup.client.connections.messages import json_object
 from psoup.engine import limits
 from tests.app.raw_http import connected, head, read_answer
 from tests.app.serving import Address

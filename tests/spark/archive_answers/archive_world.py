@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from psoup.client.calls import PsoupClient
-from psoup.client.messages import json_object
+from psoup.client.connections.messages import json_object
 from tests.agreement.service.process import ServiceProcess
 from tests.app.real_processes import Process
 from tests.oracle_duckdb import ID, TIME

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from psoup.client.calls import PsoupClient
+from psoup.client.connections.messages import Request
 from psoup.client.errors import DefinitionError, ServiceProblem, ServiceUnreachableError
-from psoup.client.messages import Request
 from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.archive_answers import claim, computation as computing, parts
 from psoup.pipeline.spark.archive_answers.archive_note import read_note, write_note

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from psoup.client.connections.messages import NDJSON
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import NDJSON
 from psoup.pipeline.errors import JobFailedError
 from psoup.pipeline.spark.jobs.archive import archive
 from psoup.pipeline.spark.jobs.backfill import backfill

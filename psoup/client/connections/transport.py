@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import httpx2
 
-from psoup.client.address import checked_token, checked_url, target
-from psoup.client.messages import Answer, Request, Unreached
+from psoup.client.connections.address import checked_token, checked_url, target
+from psoup.client.connections.messages import Answer, Request, Unreached
 
 CONNECT_TIMEOUT_S: Final = 5.0
 ANSWER_TIMEOUT_S: Final = 90.0

@@ -5,12 +5,12 @@ import ssl
 import httpx2
 import pytest
 
-from psoup.client.address import is_same_origin
 from psoup.client.calls import PsoupClient
+from psoup.client.connections.address import is_same_origin
+from psoup.client.connections.retrying import unreachable
+from psoup.client.connections.transport import settings, unreached
 from psoup.client.database import is_url
 from psoup.client.errors import AddressError, ServiceUnreachableError
-from psoup.client.retrying import unreachable
-from psoup.client.transport import settings, unreached
 
 
 @pytest.mark.parametrize(

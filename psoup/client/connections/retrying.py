@@ -11,13 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from psoup.client.errors import (
-    PsoupError,
-    ServiceProblem,
-    ServiceUnreachableError,
-    problem_of,
-)
-from psoup.client.messages import (
+from psoup.client.connections.messages import (
     Answer,
     Operation,
     Outcome,
@@ -26,6 +20,12 @@ from psoup.client.messages import (
     Unreached,
     problem_body,
     refused,
+)
+from psoup.client.errors import (
+    PsoupError,
+    ServiceProblem,
+    ServiceUnreachableError,
+    problem_of,
 )
 
 T = TypeVar("T")

@@ -9,8 +9,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
-from psoup.client.errors import DefinitionError, ServiceProblem
-from psoup.client.messages import (
+from psoup.client.connections.messages import (
     JsonObject,
     Operation,
     Request,
@@ -19,6 +18,7 @@ from psoup.client.messages import (
     json_object,
     with_json,
 )
+from psoup.client.errors import DefinitionError, ServiceProblem
 
 HANDLE: Final = re.compile("q_[0-9A-Za-z]{22}")
 QUERIES: Final = "/v1/queries"

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import orjson
 
-from psoup.client.errors import ServiceProblem, ServiceUnreachableError, problem_of
-from psoup.client.events import Event, EventReader
-from psoup.client.messages import (
+from psoup.client.changes.events import Event, EventReader
+from psoup.client.changes.rule import Change, Gathered, HasDescription, Held, is_outdated
+from psoup.client.connections.messages import (
     EVENT_STREAM,
     Answer,
     Following,
@@ -26,9 +26,9 @@ from psoup.client.messages import (
     get,
     json_object,
 )
-from psoup.client.operations import query_path
-from psoup.client.retrying import refusal, unreachable
-from psoup.client.rule import Change, Gathered, HasDescription, Held, is_outdated
+from psoup.client.connections.operations import query_path
+from psoup.client.connections.retrying import refusal, unreachable
+from psoup.client.errors import ServiceProblem, ServiceUnreachableError, problem_of
 from psoup.engine.clock import Clock, SystemClock
 
 QUICK_MAX: Final = 3

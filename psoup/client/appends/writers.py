@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from psoup.client.locked_file import open_locked, read_start, write_start
-from psoup.client.operations import Txn
+from psoup.client.appends.locked_file import open_locked, read_start, write_start
+from psoup.client.connections.operations import Txn
 from psoup.engine.clock import Clock, SystemClock
 
 _NAME_BYTES: Final = 9

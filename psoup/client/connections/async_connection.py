@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import httpx2
 
-from psoup.client.address import checked_url
-from psoup.client.messages import (
+from psoup.client.connections.address import checked_url
+from psoup.client.connections.messages import (
     EVENT_STREAM,
     Following,
     Open,
@@ -20,8 +20,8 @@ from psoup.client.messages import (
     Tell,
     Unreached,
 )
-from psoup.client.retrying import Attempts, RetryPolicy
-from psoup.client.transport import answer_of, prepared, settings, unreached
+from psoup.client.connections.retrying import Attempts, RetryPolicy
+from psoup.client.connections.transport import answer_of, prepared, settings, unreached
 
 T = TypeVar("T")
 N = TypeVar("N")

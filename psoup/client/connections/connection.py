@@ -10,9 +10,9 @@ from typing import Self, TypeVar
 
 import httpx2
 
-from psoup.client.address import checked_url
 from psoup.client.closing import Closing
-from psoup.client.messages import (
+from psoup.client.connections.address import checked_url
+from psoup.client.connections.messages import (
     EVENT_STREAM,
     Answer,
     Following,
@@ -29,8 +29,8 @@ from psoup.client.messages import (
     get,
     json_object,
 )
-from psoup.client.retrying import Attempts, RetryPolicy
-from psoup.client.transport import answer_of, prepared, settings, unreached
+from psoup.client.connections.retrying import Attempts, RetryPolicy
+from psoup.client.connections.transport import answer_of, prepared, settings, unreached
 
 T = TypeVar("T")
 N = TypeVar("N")

@@ -13,11 +13,11 @@ import httpx2
 import pytest
 
 import psoup
-from psoup.client.async_connection import AsyncConnection
-from psoup.client.connection import Connection
-from psoup.client.events import Event, EventReader
-from psoup.client.following import Follower, Pace
-from psoup.client.rule import Held
+from psoup.client.changes.events import Event, EventReader
+from psoup.client.changes.following import Follower, Pace
+from psoup.client.changes.rule import Held
+from psoup.client.connections.async_connection import AsyncConnection
+from psoup.client.connections.connection import Connection
 from tests.client.between import bad_proxy, brisk_sleep
 from tests.patience import WAIT_S
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from psoup.client import operations
+from psoup.client.appends.rows import Batch
+from psoup.client.appends.writers import Writer
+from psoup.client.connections import operations
+from psoup.client.connections.messages import JsonObject, Operation
+from psoup.client.connections.operations import Txn
 from psoup.client.errors import PsoupError, ServiceProblem
-from psoup.client.messages import JsonObject, Operation
-from psoup.client.operations import Txn
-from psoup.client.rows import Batch
-from psoup.client.writers import Writer
 
 
 @dataclass(frozen=True, slots=True)

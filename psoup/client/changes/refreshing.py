@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from psoup.client.changes.following import PAGE_EXPIRED, PAGE_ROWS, Save
+from psoup.client.changes.rule import Change, Gathered, HasDescription, Held, is_outdated
+from psoup.client.connections.messages import Operation, get, json_object
+from psoup.client.connections.operations import query_path
 from psoup.client.errors import ServiceProblem, ServiceUnreachableError
-from psoup.client.following import PAGE_EXPIRED, PAGE_ROWS, Save
-from psoup.client.messages import Operation, get, json_object
-from psoup.client.operations import query_path
-from psoup.client.rule import Change, Gathered, HasDescription, Held, is_outdated
 from psoup.engine.clock import Clock
 
 TRIES: Final = 3

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 import psoup
-from psoup.client.appending import appended
-from psoup.client.async_connection import AsyncConnection
-from psoup.client.connection import Connection
-from psoup.client.operations import Txn
-from psoup.client.rows import BATCH_BYTES, BATCH_ROWS, batches
-from psoup.client.writers import Writer
+from psoup.client.appends.appending import appended
+from psoup.client.appends.rows import BATCH_BYTES, BATCH_ROWS, batches
+from psoup.client.appends.writers import Writer
+from psoup.client.connections.async_connection import AsyncConnection
+from psoup.client.connections.connection import Connection
+from psoup.client.connections.operations import Txn
 from psoup.engine.clock import ManualClock
 from tests.client.between import BRISK, bad_proxy
 from tests.forked import started
@@ -169,7 +169,7 @@ def test_many_rows_are_several_batches_of_bounded_size():
 
 def test_batch_that_is_refused_says_how_many_rows_before_it_are_stored(memory_url, monkeypatch):
     """Each batch is stored whole or not at all, and none behind the one that is refused."""
-    monkeypatch.setattr("psoup.client.rows.BATCH_ROWS", 2)
+    monkeypatch.setattr("psoup.client.appends.rows.BATCH_ROWS", 2)
     with psoup.connect(memory_url) as db:
         stream = db.stream("s", {"n": "int64"})
         with pytest.raises(psoup.ServiceProblem, match="rows-rejected") as refused:

@@ -11,7 +11,7 @@ import pytest
 
 from conformance import by_the_clock, playing, run
 from conformance.client import Mirror
-from psoup.client import rule
+from psoup.client.changes import rule
 from tests.app.serving import served
 from tests.app.support import SETTINGS
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from psoup.client.columns import arrow_table, fitted, least_row_bytes
+from psoup.client.connections.messages import ARROW_STREAM, JSON, NDJSON, json_bytes
 from psoup.client.errors import DefinitionError
-from psoup.client.messages import ARROW_STREAM, JSON, NDJSON, json_bytes
 
 BATCH_ROWS: Final = 100_000
 """Rows of one request: half of what the service takes."""
