@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.ways import Way
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import PartialRun, run_of
+from psoup.engine.aggregates.partials.partial import PartialRun, run_of
 from psoup.engine.data.source import RowSpan
 from psoup.engine.invocation.one_stream.stream_aggregates import StreamAggregates, aggregates_of
 from psoup.engine.limits import CHUNK_ROWS

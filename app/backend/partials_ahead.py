@@ -20,7 +20,7 @@ import structlog
 from psoup.app.backend.applied import AppliedPosition
 from psoup.app.backend.contract import Backend
 from psoup.engine import limits
-from psoup.engine.aggregates.partial_cache import Key
+from psoup.engine.aggregates.partials.partial_cache import Key
 from psoup.engine.errors import EngineError, NotFoundError, PageExpiredError
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.shaped.partials_ahead import StepAhead, key_ahead, step_ahead

@@ -12,10 +12,5 @@ Reading order:
     spanned: one aggregate of rows of which each group has spans.
     tallies: counts, sums and extremes of all aggregates together, as they are kept and merged.
     grouping: the keys and aggregates of a query, over rows.
-    partial: the states of some rows, and how they are merged and finished.
-    group_table: the groups of a stream's partials, known by numbers.
-    chunk_rows: which rows the partials of chunks are made of.
-    made_units: partials that were just made of rows.
-    stream_partials: partials of the segments of a stream, of larger units, and of chunks where windows cut.
-    partial_cache: these, kept between invocations.
+    partials: the states of some rows, merged, finished, and kept between invocations.
 """

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from psoup.engine.aggregates.partial_cache import PartialCache, PartialStatistics
+from psoup.engine.aggregates.partials.partial_cache import PartialCache, PartialStatistics
 from psoup.engine.data.source import DatedRows
 from psoup.engine.invocation.composite_hits import CompositeHits
 from psoup.engine.invocation.position.answer import PagePosition, RowIds

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import Grouping
 from psoup.engine.aggregates.groups import grouped
-from psoup.engine.aggregates.partial import Partial, finished, merged, partial_of
+from psoup.engine.aggregates.partials.partial import Partial, finished, merged, partial_of
 from psoup.engine.invocation.row_digest import DIGEST_BYTES, digests
 from psoup.engine.invocation.shaped.grouping import (
     FIRST_TO_LEAVE,

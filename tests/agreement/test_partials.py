@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, TooManyGroups
+from psoup.engine.aggregates.partials.partial_cache import TOO_MANY_GROUPS, TooManyGroups
 from psoup.engine.errors import NowOutOfRangeError
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.position.answer import Answer, Request, Since

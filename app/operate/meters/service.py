@@ -30,7 +30,7 @@ from psoup.app.operate.meters.engine import (
 )
 from psoup.app.operate.meters.meter import Kind, Meter, Value, counter, gauge
 from psoup.app.waiting.room import WaitingRoom, WaitingStatistics
-from psoup.engine.aggregates.partial_cache import PartialStatistics
+from psoup.engine.aggregates.partials.partial_cache import PartialStatistics
 from psoup.engine.engine import CachedTuplesStatistics
 from psoup.engine.errors import EngineError
 from psoup.engine.log.contract import LogStatistics

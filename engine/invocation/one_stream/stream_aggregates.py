@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.aggregated import GROUPS_AT_ONCE
-from psoup.engine.aggregates.chunk_rows import (
+from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
+from psoup.engine.aggregates.groups import placed
+from psoup.engine.aggregates.partials.chunk_rows import (
     ChunkRows,
     RowExtent,
     all_rows,
@@ -16,13 +18,11 @@ from psoup.engine.aggregates.chunk_rows import (
     extent_of,
     united,
 )
-from psoup.engine.aggregates.group_table import GroupTable
-from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.groups import placed
-from psoup.engine.aggregates.made_units import Chunks, MadeUnits, TooManyGroupsError
-from psoup.engine.aggregates.partial import Partial, finished, partial_of, run_of
-from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, TooManyGroups
-from psoup.engine.aggregates.stream_partials import StreamPartials, nothing_known
+from psoup.engine.aggregates.partials.group_table import GroupTable
+from psoup.engine.aggregates.partials.made_units import Chunks, MadeUnits, TooManyGroupsError
+from psoup.engine.aggregates.partials.partial import Partial, finished, partial_of, run_of
+from psoup.engine.aggregates.partials.partial_cache import TOO_MANY_GROUPS, TooManyGroups
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials, nothing_known
 from psoup.engine.aggregates.tallies import Layout
 from psoup.engine.checkpoint import checkpoint
 from psoup.engine.data.source import RowSpan, by_segment

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from psoup.engine.aggregates.partial_cache import Key, TooManyGroups
-from psoup.engine.aggregates.stream_partials import StreamPartials
+from psoup.engine.aggregates.partials.partial_cache import Key, TooManyGroups
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials
 from psoup.engine.data.source import TupleSource
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.one_stream.stream_aggregates import sealed_partials

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import grouped
-from psoup.engine.aggregates.partial import (
+from psoup.engine.aggregates.partials.partial import (
     Partial,
     PartialRun,
     finished,

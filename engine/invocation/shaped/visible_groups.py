@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.aggregates.grouping import AggregatedGroups, Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial_cache import TooManyGroups
-from psoup.engine.aggregates.stream_partials import StreamPartials
+from psoup.engine.aggregates.partials.partial_cache import TooManyGroups
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials
 from psoup.engine.invocation.changes import RowsToShape
 from psoup.engine.invocation.one_stream.stream_aggregates import aggregates_of
 from psoup.engine.invocation.one_stream.stream_finding import StreamFinding

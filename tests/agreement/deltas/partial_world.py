@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psoup.engine.aggregates import stream_partials
-from psoup.engine.aggregates.stream_partials import StreamPartials
+from psoup.engine.aggregates.partials import stream_partials
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials
 from psoup.engine.invocation.one_stream import stream_aggregates
 from psoup.engine.invocation.one_stream.stream_finding import StreamFinding
 from psoup.engine.invocation.shaped.grouping import grouping_of

@@ -8,7 +8,7 @@ import pytest
 
 from psoup.app.backend.partials_ahead import PartialsAhead
 from psoup.engine import limits
-from psoup.engine.aggregates.partial_cache import PartialCache
+from psoup.engine.aggregates.partials.partial_cache import PartialCache
 from psoup.engine.tuples.arrow import ARROW_TYPES
 from psoup.engine.tuples.schema import ColumnType
 from tests.app.support import START_US, Api

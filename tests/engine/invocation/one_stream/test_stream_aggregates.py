@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from psoup.engine.aggregates import stream_partials
-from psoup.engine.aggregates.chunk_rows import extent_of
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import finished
-from psoup.engine.aggregates.partial_cache import TOO_MANY_GROUPS, PartialCache
-from psoup.engine.aggregates.stream_partials import StreamPartials
+from psoup.engine.aggregates.partials import stream_partials
+from psoup.engine.aggregates.partials.chunk_rows import extent_of
+from psoup.engine.aggregates.partials.partial import finished
+from psoup.engine.aggregates.partials.partial_cache import TOO_MANY_GROUPS, PartialCache
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials
 from psoup.engine.invocation.one_stream import stream_aggregates
 from psoup.engine.invocation.one_stream.stream_aggregates import aggregates_of
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from psoup.engine.aggregates import stream_partials
-from psoup.engine.aggregates.partial_cache import PartialCache, PartialStatistics
+from psoup.engine.aggregates.partials import stream_partials
+from psoup.engine.aggregates.partials.partial_cache import PartialCache, PartialStatistics
 from psoup.engine.invocation.cache import InvocationCache
 from psoup.engine.invocation.one_stream import stream_aggregates
 from psoup.engine.invocation.shaped import partials_ahead

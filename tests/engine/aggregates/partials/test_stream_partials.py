@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from psoup.engine.aggregates import stream_partials
-from psoup.engine.aggregates.chunk_rows import all_rows
-from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import placed
-from psoup.engine.aggregates.made_units import MadeUnits
-from psoup.engine.aggregates.partial import run_of
-from psoup.engine.aggregates.stream_partials import nothing_known
+from psoup.engine.aggregates.partials import stream_partials
+from psoup.engine.aggregates.partials.chunk_rows import all_rows
+from psoup.engine.aggregates.partials.group_table import GroupTable
+from psoup.engine.aggregates.partials.made_units import MadeUnits
+from psoup.engine.aggregates.partials.partial import run_of
+from psoup.engine.aggregates.partials.stream_partials import nothing_known
 from psoup.engine.query.values.expression import AggregateFunction as Function, ColumnRef
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType as Type

@@ -8,7 +8,13 @@ import pytest
 
 from psoup.engine.aggregates import grouping as grouping_module
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
-from psoup.engine.aggregates.partial import PartialRun, finished, merged, partial_of, run_of
+from psoup.engine.aggregates.partials.partial import (
+    PartialRun,
+    finished,
+    merged,
+    partial_of,
+    run_of,
+)
 from psoup.engine.query.values.expression import (
     AggregateCall,
     AggregateFunction as Function,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from psoup.engine.aggregates.grouping import Grouping
-from psoup.engine.aggregates.stream_partials import StreamPartials
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials
 from psoup.engine.limits import PARTIALS_AHEAD_BYTES_MAX, PARTIALS_CACHE_BYTES_MAX
 from psoup.engine.recent import ENTRY_BYTES, Recent, RecentStatistics
 from psoup.engine.tuples.value_type import value_type

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from psoup.engine.aggregates.chunk_rows import ChunkRows
 from psoup.engine.aggregates.groups import Groups
-from psoup.engine.aggregates.partial import PartialRun
+from psoup.engine.aggregates.partials.chunk_rows import ChunkRows
+from psoup.engine.aggregates.partials.partial import PartialRun
 from psoup.engine.tuples.value_type import value_type
 
 Chunks = tuple[int, int]

@@ -9,11 +9,11 @@ from dataclasses import field, replace
 from itertools import pairwise
 from typing import Final
 
-from psoup.engine.aggregates.chunk_rows import ChunkRows, RowExtent, no_chunks
-from psoup.engine.aggregates.group_table import GroupTable
-from psoup.engine.aggregates.made_units import Chunks, MadeUnits, Maker, TooManyGroupsError
 from psoup.engine.aggregates.ordinals import numbered
-from psoup.engine.aggregates.partial import Partial, PartialRun
+from psoup.engine.aggregates.partials.chunk_rows import ChunkRows, RowExtent, no_chunks
+from psoup.engine.aggregates.partials.group_table import GroupTable
+from psoup.engine.aggregates.partials.made_units import Chunks, MadeUnits, Maker, TooManyGroupsError
+from psoup.engine.aggregates.partials.partial import Partial, PartialRun
 from psoup.engine.limits import CHUNK_ROWS, PARTIALS_CACHE_BYTES_MAX, SEGMENT_ROWS
 from psoup.engine.recent import ENTRY_BYTES
 from psoup.engine.tuples.value_type import value_type

@@ -5,11 +5,11 @@ from sys import getsizeof
 import numpy as np
 import pytest
 
-from psoup.engine.aggregates import group_table
-from psoup.engine.aggregates.group_table import GroupTable
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import placed
-from psoup.engine.aggregates.partial import finished, merged, partial_of
+from psoup.engine.aggregates.partials import group_table
+from psoup.engine.aggregates.partials.group_table import GroupTable
+from psoup.engine.aggregates.partials.partial import finished, merged, partial_of
 from psoup.engine.query.values.expression import AggregateFunction as Function, ColumnRef
 from psoup.engine.tuples.batch import Column
 from psoup.engine.tuples.schema import ColumnType as Type

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from psoup.engine.aggregates.chunk_rows import NO_EXTENT, RowExtent, chunk_rows, extent_of, united
+from psoup.engine.aggregates.partials.chunk_rows import (
+    NO_EXTENT,
+    RowExtent,
+    chunk_rows,
+    extent_of,
+    united,
+)
 
 CHUNKS, CHUNK = 9, 10
 

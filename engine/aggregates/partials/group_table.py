@@ -13,7 +13,7 @@ from psoup.engine.aggregates.extremes import column_bytes
 from psoup.engine.aggregates.grouping import Grouping, RowsToAggregate
 from psoup.engine.aggregates.groups import Groups, Members, edges_of, grouped
 from psoup.engine.aggregates.ordinals import numbered
-from psoup.engine.aggregates.partial import Partial, merged_states
+from psoup.engine.aggregates.partials.partial import Partial, merged_states
 from psoup.engine.kernels.gather import ascends
 from psoup.engine.kernels.grouping import look_up, mark
 from psoup.engine.query.values.evaluate import evaluate
