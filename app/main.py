@@ -28,6 +28,10 @@ from psoup.app.connection.server import handles_of, make_server
 from psoup.app.errors import MethodError
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.fold.match_threads import match_threads
+from psoup.app.http.access.guesses import client_address
+from psoup.app.http.access.keys import load_keys
+from psoup.app.http.access.origins import shared, shown_to
+from psoup.app.http.access.sites import Sites
 from psoup.app.http.edge import (
     PAST_BYTES,
     WAITED_S,
@@ -39,12 +43,8 @@ from psoup.app.http.edge import (
     problem_answer,
 )
 from psoup.app.http.front import FRONT, Front
-from psoup.app.http.guesses import client_address
-from psoup.app.http.keys import load_keys
-from psoup.app.http.origins import shared, shown_to
 from psoup.app.http.page_tokens import PageTokens, page_key
 from psoup.app.http.request_log import RequestLog
-from psoup.app.http.sites import Sites
 from psoup.app.openapi.serving import describe
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start
 from psoup.app.operate.meters.registry import Meters

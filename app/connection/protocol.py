@@ -25,11 +25,11 @@ from psoup.app.connection.parsing import ParsingProtocol
 from psoup.app.connection.refusals import heard_of, refusal, unparsable
 from psoup.app.connection.unparsed import PIECES_MAX, Unparsed
 from psoup.app.errors import FramingError, RequestTimeoutError
+from psoup.app.http.access.origins import shown_to
 from psoup.app.http.bodies import ARRIVING
 from psoup.app.http.edge import DRAINED_BYTES_MAX, headers_too_large
 from psoup.app.http.framing import frame_of
 from psoup.app.http.front import FRONT, Front
-from psoup.app.http.origins import shown_to
 from psoup.app.http.sending import SENDING, Sending
 from psoup.app.settings import Settings
 from psoup.engine import limits

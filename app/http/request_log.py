@@ -16,8 +16,8 @@ from urllib.parse import quote
 import structlog
 
 from psoup.app.admission.line_budget import LineBudget
+from psoup.app.http.access.guesses import client_address, counted_address
 from psoup.app.http.edge import PROBLEM_CODE, REQUEST_ID, Scope
-from psoup.app.http.guesses import client_address, counted_address
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.http.sending import sending_of
 from psoup.app.settings import Settings

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from psoup.app.http.keys import INGEST
+from psoup.app.http.access.keys import INGEST
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from psoup.app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS

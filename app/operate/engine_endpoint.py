@@ -17,9 +17,9 @@ from psoup.app.backend.store_look import STORE_SLOW, StoreLook
 from psoup.app.errors import MethodError
 from psoup.app.fold.figures import FoldStatistics
 from psoup.app.fold.loop import FoldLoop
+from psoup.app.http.access.keys import READ, Keys
 from psoup.app.http.edge import Application, Check, Edge, Scope, problem_answer
 from psoup.app.http.front import FRONT, Front
-from psoup.app.http.keys import READ, Keys
 from psoup.app.operate.meters.engine import (
     EXECUTORS,
     FOLD,

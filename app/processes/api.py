@@ -28,7 +28,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from psoup.app.connection.listening import listen, url_of
 from psoup.app.connection.server import Connections, WorkerServer, configuration, handles_of
-from psoup.app.http.keys import load_keys
+from psoup.app.http.access.keys import load_keys
 from psoup.app.http.page_tokens import page_key
 from psoup.app.operate.lifecycle import (
     EXIT_OK,

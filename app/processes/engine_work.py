@@ -14,11 +14,11 @@ from psoup.app.backend.contract import Phase
 from psoup.app.connection.server import make_server
 from psoup.app.fold.loop import FoldLoop
 from psoup.app.fold.match_threads import match_threads
+from psoup.app.http.access.guesses import client_address
+from psoup.app.http.access.keys import load_keys
+from psoup.app.http.access.sites import Sites
 from psoup.app.http.front import Front
-from psoup.app.http.guesses import client_address
-from psoup.app.http.keys import load_keys
 from psoup.app.http.request_log import RequestLog
-from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.operate.interrupts import wait_for
 from psoup.app.operate.lifecycle import EXIT_FENCED, EXIT_OK, EXIT_STORE, Start

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from psoup.app.http.keys import ADMIN
+from psoup.app.http.access.keys import ADMIN
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.wire.models.archive_answers import (
     WORKER_FORM,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from psoup.app.http.keys import ADMIN, READ
+from psoup.app.http.access.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.results.pages import await_applied
 from psoup.app.routes.streams.streams import stream_record

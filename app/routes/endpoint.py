@@ -18,13 +18,13 @@ from starlette.responses import Response
 from psoup.app.admission.rates import Rates
 from psoup.app.admission.slots import Slot
 from psoup.app.backend.service import Service
+from psoup.app.http.access.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.bodies import BodyBudget, HeldBody, has_arrived, read_body
 from psoup.app.http.decoding import decoded_body
 from psoup.app.http.edge import WAITED_S, Scope
 from psoup.app.http.framing import has_body
 from psoup.app.http.front import Front
 from psoup.app.http.kept_answers import KEY_BYTES_MAX, KeptAnswers
-from psoup.app.http.keys import ANYBODY, INGEST, Caller, Keys
 from psoup.app.http.page_tokens import PageTokens
 from psoup.app.http.problems import (
     BODY_PROBLEMS,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.results.pages import await_registered
 from psoup.app.routes.rows.asked_rows import asked_rows

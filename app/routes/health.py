@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from psoup.app.backend.service import StoreState
 from psoup.app.figures.engine import Figures
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.operate.meters.meter import MEDIA_TYPE
 from psoup.app.operate.probes import (
     HEALTH,

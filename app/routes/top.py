@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from psoup.app.figures.clause_tally import ClauseCount
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.wire.models.queries import HANDLE_PATTERN
 from psoup.app.wire.parameters import Parameter, integer, one_of

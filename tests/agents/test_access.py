@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from psoup.agents.over_http import bearer, security
-from psoup.app.http.keys import new_key
+from psoup.app.http.access.keys import new_key
 from tests.agents.calls import done, refused
 from tests.agents.conftest import SETTINGS, Running
 from tests.agents.served import Served

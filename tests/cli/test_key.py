@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from psoup.app.cli.common import ExitCode
-from psoup.app.http.keys import REGISTER, load_keys, new_key
+from psoup.app.http.access.keys import REGISTER, load_keys, new_key
 
 
 def test_key_is_printed_with_the_line_of_its_hash(psoup):

@@ -11,7 +11,7 @@ import orjson
 from psoup.app.cli.common import write_bytes
 from psoup.app.cli.terminal.output import QUIET, standard_error
 from psoup.app.errors import SettingError
-from psoup.app.http.keys import load_keys, new_key
+from psoup.app.http.access.keys import load_keys, new_key
 from psoup.client.errors import DefinitionError
 
 _OWNER_ALONE: Final = 0o600

@@ -15,9 +15,9 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from psoup.app.backend.service import Service
+from psoup.app.http.access.guesses import Guesses
 from psoup.app.http.edge import Scope
 from psoup.app.http.front import Front
-from psoup.app.http.guesses import Guesses
 from psoup.app.operate.meters.meter import PREFIX, Kind, families, in_order, values
 from psoup.app.operate.meters.service import (
     PROCESS,

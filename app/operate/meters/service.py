@@ -11,8 +11,8 @@ from psoup.app.backend.partials_ahead import AheadStatistics
 from psoup.app.backend.renewals import RenewalStatistics
 from psoup.app.backend.service import Service
 from psoup.app.backend.submission import SubmissionStatistics
+from psoup.app.http.access.guesses import Guesses, GuessStatistics
 from psoup.app.http.front import Front
-from psoup.app.http.guesses import Guesses, GuessStatistics
 from psoup.app.operate.meters.engine import (
     APPLIED,
     BACKLOG_BYTES,

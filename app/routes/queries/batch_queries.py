@@ -16,8 +16,8 @@ from typing import Any, Final, TypeVar
 from starlette.responses import Response
 
 from psoup.app.admission.rates import RATES
+from psoup.app.http.access.keys import REGISTER
 from psoup.app.http.edge import REQUEST_ID
-from psoup.app.http.keys import REGISTER
 from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.queries.registration import Registration, Told, prepare, tell

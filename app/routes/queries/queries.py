@@ -9,7 +9,7 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
-from psoup.app.http.keys import READ, REGISTER
+from psoup.app.http.access.keys import READ, REGISTER
 from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, key_in, request_key
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page

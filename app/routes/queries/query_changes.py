@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from psoup.app.admission.rates import RATES
 from psoup.app.backend.submission import Submitted
-from psoup.app.http.keys import REGISTER
+from psoup.app.http.access.keys import REGISTER
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.queries.batch_queries import LINES_PER_UNIT, SLICE
 from psoup.app.routes.queries.query_patches import content_of, told_replaced, told_same

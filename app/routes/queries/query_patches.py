@@ -8,7 +8,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.http.keys import REGISTER
+from psoup.app.http.access.keys import REGISTER
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
 from psoup.app.routes.queries.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.queries.registration import (

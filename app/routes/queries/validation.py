@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.http.keys import REGISTER
+from psoup.app.http.access.keys import REGISTER
 from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.queries.registration import SQL_PROBLEMS, Registration, prepare
 from psoup.app.wire.models.plans import describe_forecast, describe_plan

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 
 from psoup.app.errors import NotAcceptableError, QueryCompleteError
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.http.sending import chunked
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results.envelopes import (

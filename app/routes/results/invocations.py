@@ -14,9 +14,9 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.backend.pending import PendingQuery
+from psoup.app.http.access.keys import READ
 from psoup.app.http.entity_tags import is_listed
 from psoup.app.http.kept_answers import Same, still
-from psoup.app.http.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results import invoke_many, series
 from psoup.app.routes.results.caching import (

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from psoup.app.admission.rates import RATES
 from psoup.app.backend.pending import PendingQuery
+from psoup.app.http.access.keys import READ
 from psoup.app.http.edge import REQUEST_ID
-from psoup.app.http.keys import READ
 from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body, server_timing
 from psoup.app.routes.results.caching import NO_CACHE, VARY

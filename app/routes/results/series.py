@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
 from psoup.app.routes.results.caching import NO_CACHE, VARY
 from psoup.app.routes.results.pages import (

@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from psoup.app.admission.rates import RATES
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_body
 from psoup.app.routes.results.caching import VARY
 from psoup.app.routes.results.envelopes import since_of

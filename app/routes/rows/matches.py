@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.backend.catalogue import Declaration
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.rows.asked_rows import asked_rows
 from psoup.app.routes.rows.received_rows import of_declaration

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from starlette.responses import Response
 
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.routes.streams.stream_names import found_stream
 from psoup.app.wire.models.samples import SampleAnswer, describe_sample

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from psoup.app.http.keys import INGEST
+from psoup.app.http.access.keys import INGEST
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.rows.received_rows import ROWS_BODY, CheckedRows, ReceivedRows
 from psoup.app.wire.handles import draw_handle, handle_pattern, is_handle

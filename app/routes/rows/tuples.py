@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from psoup.app.backend.submission import Submitted
 from psoup.app.errors import TxnHeadersError
-from psoup.app.http.keys import INGEST
+from psoup.app.http.access.keys import INGEST
 from psoup.app.http.request_keys import IDEMPOTENCY_HEADER, REPLAYED, key_in, request_key
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer
 from psoup.app.routes.rows.received_rows import ROWS_BODY, CheckedRows, ReceivedRows

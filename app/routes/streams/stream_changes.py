@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from psoup.app.http.keys import ADMIN
+from psoup.app.http.access.keys import ADMIN
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.preconditions import check_tag, if_match
 from psoup.app.routes.streams import streams

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from psoup.app.http.keys import READ
+from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import Call
 from psoup.app.wire.control import nearest
 from psoup.engine.errors import NotFoundError

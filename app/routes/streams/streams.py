@@ -9,7 +9,7 @@ import orjson
 from starlette.responses import Response
 
 from psoup.app.backend.submission import Submitted
-from psoup.app.http.keys import ADMIN, READ
+from psoup.app.http.access.keys import ADMIN, READ
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
 from psoup.app.routes.list_pages import list_page
 from psoup.app.routes.streams.stream_names import found_stream

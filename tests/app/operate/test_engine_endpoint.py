@@ -16,12 +16,12 @@ from psoup.app.admission.traffic import Traffic
 from psoup.app.backend.contract import Phase
 from psoup.app.connection.listening import listen
 from psoup.app.connection.server import make_server
+from psoup.app.http.access.guesses import client_address
+from psoup.app.http.access.keys import load_keys
+from psoup.app.http.access.sites import Sites
 from psoup.app.http.edge import Application
 from psoup.app.http.front import Front
-from psoup.app.http.guesses import client_address
-from psoup.app.http.keys import load_keys
 from psoup.app.http.request_log import RequestLog
-from psoup.app.http.sites import Sites
 from psoup.app.operate.engine_endpoint import engine_application
 from psoup.app.settings import Settings
 from psoup.engine.clock import ManualClock

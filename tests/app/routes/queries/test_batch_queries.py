@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from psoup.app.admission.rates import RATES
-from psoup.app.http.keys import REGISTER
+from psoup.app.http.access.keys import REGISTER
 from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.routes.queries import batch_queries, registration as registering
 from psoup.app.routes.queries.batch_queries import SLICE

@@ -9,7 +9,7 @@ import pytest
 
 from psoup.app.admission.rates import RATES, Rates
 from psoup.app.errors import RateLimitedError, SettingError
-from psoup.app.http.keys import load_keys
+from psoup.app.http.access.keys import load_keys
 from psoup.app.routes.queries import query_changes
 from psoup.app.settings import check_settings
 from tests.app.support import SETTINGS, STREAM, assert_problem, fill_no_more, row, running

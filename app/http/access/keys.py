@@ -15,7 +15,7 @@ from typing import Final
 import orjson
 
 from psoup.app.errors import ScopeMissingError, SettingError, UnauthenticatedError
-from psoup.app.http.guesses import Guesses
+from psoup.app.http.access.guesses import Guesses
 from psoup.engine import limits
 
 READ: Final = "read"

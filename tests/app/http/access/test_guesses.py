@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from psoup.app.errors import RateLimitedError
-from psoup.app.http.guesses import Guesses, client_address
+from psoup.app.http.access.guesses import Guesses, client_address
 from psoup.engine import limits
 from tests.app.support import SETTINGS
 

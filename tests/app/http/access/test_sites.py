@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from psoup.app.errors import ForeignHostError, ForeignOriginError, SettingError
-from psoup.app.http.sites import Sites
+from psoup.app.http.access.sites import Sites
 from psoup.app.settings import Settings, check_settings
 
 KEYED = {"keys_file": Path("keys")}
