@@ -24,15 +24,15 @@ from psoup.app.openapi.responses import (
 from psoup.app.routes.batches import HoldBody
 from psoup.app.routes.endpoint import QUERY, Endpoint, Shown
 from psoup.app.routes.rows.staging import CommitBody
-from psoup.app.wire.models.archive_answers import HistoryBody
 from psoup.app.wire.models.batch_queries import QueryLine
 from psoup.app.wire.models.explanations import ExplainBody
-from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.matches import MatchBody
 from psoup.app.wire.models.problem import Problem
 from psoup.app.wire.models.queries import QueryBody, QueryDefinition, QueryPatch
+from psoup.app.wire.models.results.archive_answers import HistoryBody
+from psoup.app.wire.models.results.invoke_many import InvokeBody
+from psoup.app.wire.models.results.sync import SyncBody
 from psoup.app.wire.models.streams import StreamBody, StreamPatchBody
-from psoup.app.wire.models.sync import SyncBody
 from psoup.app.wire.rows.body import JSON
 
 _BODIES: Final = (

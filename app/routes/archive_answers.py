@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from psoup.app.http.access.keys import ADMIN
 from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_answer, json_body
-from psoup.app.wire.models.archive_answers import (
+from psoup.app.wire.models.results.archive_answers import (
     WORKER_FORM,
     WORKER_HEADER,
     HistoryAnswer,

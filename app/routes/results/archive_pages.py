@@ -22,8 +22,8 @@ from psoup.app.routes.results.pages import (
 )
 from psoup.app.wire.answers.encoding import RowSet
 from psoup.app.wire.answers.fit import EncodedPage, fit_page
-from psoup.app.wire.models.archive_answers import progress
-from psoup.app.wire.models.invocations import (
+from psoup.app.wire.models.results.archive_answers import progress
+from psoup.app.wire.models.results.invocations import (
     Presentation,
     answer_headers,
     encode_answer,

@@ -14,7 +14,7 @@ from typing import Final
 from starlette.responses import Response
 
 from psoup.app.http.page_tokens import PageTokens
-from psoup.app.wire.models.invocations import Presentation
+from psoup.app.wire.models.results.invocations import Presentation
 from psoup.engine.invoke import Answer, Request
 from psoup.engine.limits import SECOND_US
 

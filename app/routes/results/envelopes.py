@@ -13,7 +13,12 @@ from psoup.app.routes.endpoint import Call
 from psoup.app.routes.results.pages import page_link
 from psoup.app.wire.answers.encoding import RowSet
 from psoup.app.wire.answers.fit import fit_page
-from psoup.app.wire.models.invocations import Presentation, answer_headers, encode_answer, rows_of
+from psoup.app.wire.models.results.invocations import (
+    Presentation,
+    answer_headers,
+    encode_answer,
+    rows_of,
+)
 from psoup.engine.invoke import Answer, Request, Since, invoke
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.shape import Shape

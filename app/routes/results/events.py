@@ -26,7 +26,7 @@ from psoup.app.waiting.standing import Standing, standing_of
 from psoup.app.waiting.watch import On, Wake
 from psoup.app.wire.answers.event_stream import MEDIA_TYPE, PING, event
 from psoup.app.wire.answers.negotiation import accepts
-from psoup.app.wire.models.invocations import Presentation
+from psoup.app.wire.models.results.invocations import Presentation
 from psoup.app.wire.parameters import COUNT, CURSOR, LINGER, META, ON, SHAPE
 from psoup.engine import limits
 from psoup.engine.errors import EngineError, PageExpiredError

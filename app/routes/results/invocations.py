@@ -45,8 +45,8 @@ from psoup.app.routes.results.pages import (
     read_page,
 )
 from psoup.app.routes.results.past_memory import history_page, history_response
-from psoup.app.wire.models.archive_answers import HistoryPending
-from psoup.app.wire.models.invocations import Presentation, ResultsAnswer
+from psoup.app.wire.models.results.archive_answers import HistoryPending
+from psoup.app.wire.models.results.invocations import Presentation, ResultsAnswer
 from psoup.app.wire.parameters import (
     COUNT,
     CURSOR,

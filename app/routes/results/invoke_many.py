@@ -20,8 +20,8 @@ from psoup.app.routes.results.envelopes import Evaluated, Following, enveloped, 
 from psoup.app.routes.results.pages import await_applied
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.handles import read_handle
-from psoup.app.wire.models.invocations import Presentation
-from psoup.app.wire.models.invoke_many import (
+from psoup.app.wire.models.results.invocations import Presentation
+from psoup.app.wire.models.results.invoke_many import (
     InvokeAnswer,
     InvokeBody,
     InvokeQuery,

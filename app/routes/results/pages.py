@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from psoup.app.routes.endpoint import Call, server_timing
 from psoup.app.wire.answers.negotiation import FORMATS, choose_format, encode_content
-from psoup.app.wire.models.invocations import (
+from psoup.app.wire.models.results.invocations import (
     Presentation,
     page_url,
     position_from_json,

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from psoup.app.routes.endpoint import Call, json_answer
 from psoup.app.routes.results.archive_pages import FinishedHistory, not_kept
 from psoup.app.routes.results.pages import HistoryPage
-from psoup.app.wire.models.archive_answers import new_history_id, pending
-from psoup.app.wire.models.invocations import Presentation
+from psoup.app.wire.models.results.archive_answers import new_history_id, pending
+from psoup.app.wire.models.results.invocations import Presentation
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits
 from psoup.engine.errors import (

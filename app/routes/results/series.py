@@ -17,8 +17,8 @@ from psoup.app.routes.results.pages import (
     encoded_response,
 )
 from psoup.app.wire.answers.negotiation import choose_format
-from psoup.app.wire.models.invocations import Presentation
-from psoup.app.wire.models.series import SeriesAnswer, encode_series, series_headers
+from psoup.app.wire.models.results.invocations import Presentation
+from psoup.app.wire.models.results.series import SeriesAnswer, encode_series, series_headers
 from psoup.app.wire.parameters import (
     COUNT,
     EVERY,

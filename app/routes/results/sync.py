@@ -24,8 +24,8 @@ from psoup.app.wire.answers.event_stream import MEDIA_TYPE, event
 from psoup.app.wire.answers.negotiation import accepts, encode_content
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import read_handle
-from psoup.app.wire.models.invocations import Presentation
-from psoup.app.wire.models.sync import SyncAnswer, SyncBody
+from psoup.app.wire.models.results.invocations import Presentation
+from psoup.app.wire.models.results.sync import SyncAnswer, SyncBody
 from psoup.app.wire.rows.body import JSON, media_type_of
 from psoup.engine import limits
 from psoup.engine.errors import NO_QUERY, EngineError, NotFoundError, QueryFillingError

@@ -10,8 +10,8 @@ from psoup.app.routes.endpoint import Call
 from psoup.app.routes.results.envelopes import Envelope, Evaluated, Following, enveloped
 from psoup.app.waiting.standing import Standing, has_entered, standing_of, still_stands
 from psoup.app.waiting.watch import On
-from psoup.app.wire.models.invocations import Presentation
-from psoup.app.wire.models.sync import encode_sync
+from psoup.app.wire.models.results.invocations import Presentation
+from psoup.app.wire.models.results.sync import encode_sync
 from psoup.app.wire.parameters import META, SHAPE
 from psoup.engine import limits
 from psoup.engine.checkpoint import checkpoint

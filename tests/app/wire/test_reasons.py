@@ -7,9 +7,9 @@ from pydantic import BaseModel, ValidationError
 
 from psoup.app.routes.batches import HoldBody
 from psoup.app.routes.rows.staging import CommitBody
-from psoup.app.wire.models.archive_answers import HistoryBody
-from psoup.app.wire.models.invoke_many import InvokeBody
 from psoup.app.wire.models.queries import QueryBody
+from psoup.app.wire.models.results.archive_answers import HistoryBody
+from psoup.app.wire.models.results.invoke_many import InvokeBody
 from psoup.app.wire.models.streams import StreamBody
 from psoup.app.wire.reasons import reason_of
 

@@ -15,7 +15,7 @@ from psoup.app.wire.answers.encoding import RowSet, meta_columns, row_objects
 from psoup.app.wire.answers.negotiation import choose_format, encode_content
 from psoup.app.wire.arguments_reader import KEPT_COUNT_MAX, ArgumentsReader
 from psoup.app.wire.content import decode_body
-from psoup.app.wire.models.invocations import position_from_json, position_to_json
+from psoup.app.wire.models.results.invocations import position_from_json, position_to_json
 from psoup.app.wire.parameters import COUNT, MIN_SEQ
 from psoup.app.wire.rows.body import CSV, JSON, NDJSON, read_rows
 from psoup.app.wire.rows.errors import RowError, RowErrors

@@ -7,7 +7,7 @@ import pytest
 
 from psoup.app.http.page_tokens import KEY_BYTES, PageTokens
 from psoup.app.routes.results.caching import entity_tag
-from psoup.app.wire.models.invocations import Presentation
+from psoup.app.wire.models.results.invocations import Presentation
 from psoup.engine.invoke import InvocationCache, Request, invoke
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.bind.bound_queries import BoundQueries

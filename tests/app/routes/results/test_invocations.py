@@ -13,7 +13,7 @@ import pytest
 from psoup.app.admission import work_pool
 from psoup.app.routes.results import envelopes
 from psoup.app.wire.answers import fit
-from psoup.app.wire.models.invocations import encode_answer
+from psoup.app.wire.models.results.invocations import encode_answer
 from psoup.app.wire.rows.body import ARROW, CSV, JSON, NDJSON
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits

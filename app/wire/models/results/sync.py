@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from psoup.app.wire.models.invocations import ResultsAnswer, place_members
 from psoup.app.wire.models.problem import Problem
+from psoup.app.wire.models.results.invocations import ResultsAnswer, place_members
 from psoup.engine import limits
 from psoup.engine.results.contract import Cut
 

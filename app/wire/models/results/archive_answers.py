@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from psoup.app.wire.handles import Bits, draw_handle, handle_pattern, is_handle
-from psoup.app.wire.models.invocations import WindowAt, window_member
+from psoup.app.wire.models.results.invocations import WindowAt, window_member
 from psoup.app.wire.parameters import instant
 from psoup.app.wire.scalars import format_instant
 from psoup.engine import limits

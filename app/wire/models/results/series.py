@@ -12,7 +12,7 @@ import orjson
 from pydantic import BaseModel, Field
 
 from psoup.app.wire.answers.encoding import RowSet, to_arrow, to_csv
-from psoup.app.wire.models.invocations import (
+from psoup.app.wire.models.results.invocations import (
     Presentation,
     WindowAt,
     member_headers,

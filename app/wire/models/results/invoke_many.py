@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
-from psoup.app.wire.models.invocations import ResultsAnswer
 from psoup.app.wire.models.problem import Problem
+from psoup.app.wire.models.results.invocations import ResultsAnswer
 from psoup.app.wire.parameters import instant
 from psoup.engine import limits
 from psoup.engine.results.contract import Gen
