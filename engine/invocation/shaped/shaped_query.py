@@ -15,10 +15,10 @@ from psoup.engine.invocation.several_streams.join_changes import JoinChanges
 from psoup.engine.invocation.several_streams.join_finding import refuse_suspended
 from psoup.engine.invocation.shaped.extent import Extent
 from psoup.engine.invocation.shaped.group_changes import touching
-from psoup.engine.invocation.shaped.left_joined_rows import LeftJoinedRows
-from psoup.engine.invocation.shaped.left_rows import LeftRows, LeftTuples
-from psoup.engine.invocation.shaped.row_windows import DatedSource, dated_sources
-from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
+from psoup.engine.invocation.shaped.visible_rows.left_joined_rows import LeftJoinedRows
+from psoup.engine.invocation.shaped.visible_rows.left_rows import LeftRows, LeftTuples
+from psoup.engine.invocation.shaped.visible_rows.row_windows import DatedSource, dated_sources
+from psoup.engine.invocation.shaped.visible_rows.windowed_rows import WindowedRows
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.window import windows_of
 from psoup.engine.results.contract import ResultsReader, Snapshot

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psoup.engine.invocation.shaped.grouping import NEVER_US
-from psoup.engine.invocation.shaped.row_windows import DatedSource
-from psoup.engine.invocation.shaped.windowed_rows import WindowedRows
+from psoup.engine.invocation.shaped.visible_rows.row_windows import DatedSource
+from psoup.engine.invocation.shaped.visible_rows.windowed_rows import WindowedRows
 from psoup.engine.query.clause import StandingQueryClause
 
 Rows = NDArray[np.int64]

@@ -15,7 +15,11 @@ from psoup.engine.invocation.answering import SettledFinder
 from psoup.engine.invocation.changes import first_of
 from psoup.engine.invocation.position.answer import PagePosition
 from psoup.engine.invocation.shaped.grouping import NEVER_US
-from psoup.engine.invocation.shaped.row_windows import DatedSource, ShownRows, shown_rows
+from psoup.engine.invocation.shaped.visible_rows.row_windows import (
+    DatedSource,
+    ShownRows,
+    shown_rows,
+)
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.tuples.batch import Column
 

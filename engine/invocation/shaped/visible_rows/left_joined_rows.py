@@ -17,7 +17,7 @@ from psoup.engine.invocation.changes import RowsToShape, first_of
 from psoup.engine.invocation.composite_hits import in_order
 from psoup.engine.invocation.position.answer import NO_PART
 from psoup.engine.invocation.shaped.grouping import NEVER_US, columns_of
-from psoup.engine.invocation.shaped.left_rows import LeftRows
+from psoup.engine.invocation.shaped.visible_rows.left_rows import LeftRows
 from psoup.engine.query.reading import Names, Reading
 from psoup.engine.query.values.evaluate import truth
 from psoup.engine.tuples.batch import Column
