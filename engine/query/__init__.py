@@ -11,5 +11,5 @@ Reading order:
     parameters: what a registration gives for the names in its text.
     canonical: one text for one bound query. dialect, time_literals: reserved words, instants and durations as text.
     text: from characters to syntax. bind: from syntax to clause and window. values: expressions, sets of values.
-    functions: the scalar functions that expressions call, in one table.
+    functions: the scalar functions that expressions call, in one table. other_functions: those of other dialects.
 """

@@ -8,5 +8,6 @@ Reading order:
     clause_pages, segment_hits: the hits of one clause in many chunks; in one segment, in one piece.
     composites, composite_ledger: what joins found, for a group of clauses; what it takes to forget it.
     live, live_hits, live_composites: results in the memory of one process, and what it holds of hits and of joins.
+    older_pages: hits from before the process began.
     hits, text_bytes: what results are keyed by; what results, and the texts of records, take in memory.
 """

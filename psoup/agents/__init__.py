@@ -4,7 +4,7 @@ Nothing is kept between two calls: a handle and a cursor are all that an agent n
 well as with this one.
 
 Reading order: `catalogue` (the tools, as an agent sees them), `arguments` and `answers` (what goes in and comes out),
-`looking`, `standing` and `following` (what each tool asks the service), `fitting` over `tokens` (an answer is cut to a
-budget, and says so), `refusals` (errors that an agent can mend), `resources`, `server` (all of it put together),
-`over_stdio` and `over_http`.
+`looking`, `asking`, `standing` and `following` (what each tool asks the service), `fitting` over `tokens` (an answer
+is cut to a budget, and says so), `refusals` (errors that an agent can mend), `resources`, `server` (all of it put
+together), `over_stdio` and `over_http`.
 """

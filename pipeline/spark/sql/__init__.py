@@ -2,6 +2,7 @@
 
 Read it in this order:
 
+- `terms`, `calls`: expressions of Spark SQL with their types; functions and casts;
 - `expressions`: expressions, translated from the syntax of the text;
 - `buckets`: time-band joins with additional equalities;
 - `sources`: FROM, with its windows and joins, and WHERE;
