@@ -181,6 +181,10 @@ CASES = [
     ("SELECT a.sym, SUM(b.qty) AS t FROM trades AS a, quotes AS b WHERE a.sym = b.sym GROUP BY a.sym",
      EqualTo(("sym",), "A"), "AND trades.sym = 'A' GROUP BY trades.sym"),
     ("SELECT sym, px FROM trades ORDER BY px DESC", GreaterThan(("px",), 2.0), "WHERE px > 2.0 ORDER BY px DESC"),
+    ("SELECT px FROM trades BEGIN (NOW - 600) END (NOW) EVERY 60 ALIGN '1970-01-01 00:00:10'", EqualTo(("px",), 0.1),
+     "WHERE px = 0.1 BEGIN (NOW - INTERVAL '10' MINUTE) END (NOW) EVERY INTERVAL '1' MINUTE ALIGN"),
+    ("SELECT sym, COUNT(*) AS n FROM trades WHERE own GROUP BY sym BEGIN (NOW - 60) END (NOW) EVERY 60",
+     EqualTo(("sym",), "A"), "WHERE own AND sym = 'A' GROUP BY sym BEGIN"),
 ]  # fmt: skip
 
 
@@ -244,6 +248,27 @@ def test_push_into_a_text_of_a_newer_dialect_leaves_it_alone():
     with pytest.raises(Exception, match="Expected the end of the query"):
         parse(text)
     assert (text, [one]) == push(text, {"sym": ColumnType.STRING}, [one])
+
+
+OF_OTHER_ROWS = [
+    ("trades [ROWS 2]", "px", GreaterThan(("px",), 1.0)),
+    ("trades [PARTITION BY sym ROWS 1] WHERE own", "px", GreaterThan(("px",), 1.0)),
+    ("trades AS t [PARTITION BY sym ROWS 1], quotes WHERE t.sym = quotes.sym", "quotes.qty", EqualTo(("qty",), 1)),
+    ("trades LEFT JOIN quotes ON trades.sym = quotes.sym", "quotes.qty", datasource.IsNull(("qty",))),
+    ("trades LEFT JOIN quotes ON trades.sym = quotes.sym", "trades.px", GreaterThan(("px",), 1.0)),
+    ("trades [ROWS 2]", "sym, COUNT(*) AS n", EqualTo(("sym",), "A")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("window", ["", " BEGIN (NOW - 600) END (NOW) EVERY 60 ALIGN '2014-01-05'"])
+@pytest.mark.parametrize(("source", "shown", "one"), OF_OTHER_ROWS)
+def test_query_whose_rows_depend_on_other_rows_takes_no_filters(source, shown, one, window):
+    """A row window would keep older rows that pass; of a LEFT JOIN, rows with partners would lose them, and stay."""
+    grouped = " GROUP BY sym" if "COUNT" in shown else ""
+    whole = bind(f"SELECT {shown} FROM {source}{grouped}{window}", STREAMS)
+    columns = outputs_of(whole)
+    assert set(one.attribute) <= set(columns)
+    assert (whole.canonical, [one]) == push(whole.canonical, columns, [one])
 
 
 @pytest.mark.parametrize(
