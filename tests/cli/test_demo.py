@@ -21,6 +21,9 @@ from psoup.app.cli.demo.readings import LATEST_US, ROOMS, TICK_US, readings
 from psoup.app.cli.demo.run import program
 from psoup.app.cli.demo.screen import FOCUS_S, Frame, Late, Shown, screen, tables
 from psoup.engine.limits import SECOND_US
+from psoup.engine.query.text.parser import parse
+from psoup.engine.query.text.syntax import StarSyntax
+from psoup.engine.query.text.syntax_parts import aggregates_in
 from tests.children import child
 from tests.patience import wait_until
 from tests.terminals import terminal
@@ -166,11 +169,53 @@ def test_program_is_called_as_this_shell_finds_it(monkeypatch, tmp_path):
     assert "psoup" == program()
 
 
+def kinds_of(query):
+    """Return the kinds of query that the SQL of a query of the demo is of."""
+    syntax = parse(query.sql)
+    keys = syntax.shape.keys
+    aggregated = any(
+        aggregates_in(one.what) for one in syntax.outputs if not isinstance(one.what, StarSyntax)
+    )
+    is_top = syntax.shape.limit is not None and bool(syntax.shape.order)
+    kinds = {"groups": bool(keys) and aggregated and not is_top, "top-k": is_top}
+    kinds |= {"join": len(syntax.sources) > 1, "distinct": syntax.distinct}
+    return {kind for kind, is_one in kinds.items() if is_one}
+
+
+def test_demo_has_a_query_of_each_kind():
+    """An aggregate with groups, a top-k, a join and DISTINCT; each window moves, so that each answer does."""
+    queries = demo_queries(START_US)
+    assert {"groups", "top-k", "join", "distinct"} == set().union(*map(kinds_of, queries))
+    assert all("END (NOW" in query.sql for query in queries)
+
+
+def answers_of(url):
+    """Return the rows that the demo's queries show, by the kinds of the query and its title."""
+    queries = httpx2.get(f"{url}/v1/queries", trust_env=False).json()["queries"]
+    ids = {one["labels"]["title"]: one["id"] for one in queries}
+    return {
+        (*sorted(kinds_of(query)), query.title): httpx2.get(
+            f"{url}/v1/queries/{ids[query.title]}/results", trust_env=False
+        ).json()["rows"]
+        for query in demo_queries(START_US)
+        if query.title in ids and kinds_of(query) & {"groups", "top-k", "join"}
+    }
+
+
 @pytest.mark.service
 def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
-    """While it runs its console answers; what stays on the terminal is the list of answers."""
+    """Groups, top and join move, the console answers; what stays on the terminal is the answers, and what to try."""
     with terminal([*COMMAND, "600"], width=100, height=30) as shown:
+        shown.wait_for(lambda screen: "/console?q=" in screen.text, "the first answers")
+        (url,) = set(re.findall(r"(http://\S+)/console\?q=", shown.screen.text))
+        before = answers_of(url)
         shown.wait_for(lambda screen: "registered 8 s" in screen.text, "the late query is marked")
+        assert {"groups", "top-k", "join"} == {kind for kind, *_ in before}
+        assert all(before.values())
+        wait_until(  # doors bang every few seconds
+            lambda: all(before[one] != rows for one, rows in answers_of(url).items()),
+            "each answer has moved",
+        )
         text = shown.screen.text
         found = re.search(r"(http://\S+)/console\?q=(q_\w+)", text)
         assert found is not None
@@ -183,8 +228,12 @@ def test_demo_on_a_terminal_shows_sql_latency_and_addresses_that_live():
         assert 0 == shown.end()
         left = shown.screen.text
     assert "answered in" in left
-    assert "the service is stopped" in left
     assert 1 == left.count("/docs")
+    _, _, told = left.partition("the service is stopped")
+    assert "now try this" in told
+    for step in ("demo --stay", "serve", "load FILE.csv --stream NAME", 'query "SELECT'):
+        assert step in told
+    assert told.rstrip().endswith("The tutorial takes ten minutes: docs/tutorial.md")
 
 
 @pytest.mark.service
