@@ -4,6 +4,7 @@ A statement of Spark costs tens of milliseconds, however small its tables: the t
 table, and many queries are asked by one statement.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -30,12 +31,29 @@ QUERIES_PER_STATEMENT = 60
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query at one NOW over the streams of one program, and what psoup answered."""
+    """A query at one NOW over the streams of one program, and what psoup answered.
+
+    Attributes:
+        ulps: by how many DOUBLEs a value of Spark's may lie beside psoup's.
+    """
 
     program: int
     sql: str
     now_us: int
     answered: tuple[AnswerRow, ...]
+    ulps: int = 0
+
+    def is_answered_by(self, rows: Sequence[AnswerRow]) -> bool:
+        """Return whether rows are those that psoup answered."""
+        return len(self.answered) == len(rows) and all(
+            ours[:2] == theirs[:2] and all(map(self._is_near, ours[2], theirs[2]))
+            for ours, theirs in zip(self.answered, rows, strict=True)
+        )
+
+    def _is_near(self, ours: Value | None, theirs: Value | None) -> bool:
+        if self.ulps and isinstance(ours, float) and isinstance(theirs, float):
+            return abs(ours - theirs) <= self.ulps * math.ulp(max(abs(ours), abs(theirs)))
+        return ours == theirs
 
 
 @dataclass(slots=True)
@@ -80,10 +98,10 @@ class SparkOracle:
                 self._cells.append(cells)
         return number
 
-    def ask(self, program: int, sql: str, answer: Answer) -> None:
+    def ask(self, program: int, sql: str, answer: Answer, *, ulps: int = 0) -> None:
         """Note a query of a program and what psoup answered, at the answer's NOW."""
         if answer.now_us is not None:
-            self.questions.append(Question(program, sql, answer.now_us, answer.rows))
+            self.questions.append(Question(program, sql, answer.now_us, answer.rows, ulps))
 
     def compare(self, *, compiled: bool = False, in_buckets: bool = False) -> Compared:
         """Assert that Spark answers every question as psoup did: ids, times of leaving, values, types, order.
@@ -111,7 +129,7 @@ class SparkOracle:
             translated = [self._translated(question, in_buckets=in_buckets) for question in part]
             found = answers(own, translated)
             for question, query, rows in zip(part, translated, found, strict=True):
-                assert list(question.answered) == rows, self._described(question, query)
+                assert question.is_answered_by(rows), self._described(question, query)
                 compared.queries += 1
                 compared.rows += len(rows)
                 compared.found += bool(rows)

@@ -120,3 +120,16 @@ CALLS = (
     ),
 )
 """Those that Spark can be made to say, to the last bit."""
+
+REALS = (
+    *(f"{name}({x})" for name in ("EXP", "LN", "LOG10") for x in ("f", "i", "f / 3", "i / 7")),
+    *(
+        "POWER(f, g)",
+        "POWER(i, j)",
+        "POWER(f, 0.5)",
+        "POWER(f, -3)",
+        "POWER(f / 3, g)",
+        "POWER(10, i % 20)",
+    ),
+)
+"""Those of the C library here and of Java there: neither says what the last bit is."""
