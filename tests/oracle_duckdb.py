@@ -168,6 +168,10 @@ class DuckDbOracle:
         _micros(tree, self._connection)
         return self._connection.execute(tree.sql("duckdb")).fetchall()
 
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """Return the rows of a query in DuckDB's own words."""
+        return self._connection.execute(sql).fetchall()
+
     def scalar(self, sql: str) -> object:
         """Return the one value of a query in DuckDB's own words."""
         row = self._connection.execute(sql).fetchone()
@@ -175,18 +179,18 @@ class DuckDbOracle:
         return row[0]
 
 
-def rewritten(select: str) -> str:
-    """Return the text as DuckDB has to be asked."""
-    return _rewritten(select).sql("duckdb")
-
-
 def _rewritten(select: str) -> exp.Select:
     tree = sqlglot.parse_one(select)
+    assert isinstance(tree, exp.Select)
+    rewrite(tree)
+    return tree
+
+
+def rewrite(tree: exp.Expr) -> None:
+    """Rewrite a tree that was parsed, the differences on record and nothing else."""
     for node in reversed(list(tree.bfs())):  # the parts before the whole
         if (instead := _rewrite(node)) is not None:
             node.replace(instead)
-    assert isinstance(tree, exp.Select)
-    return tree
 
 
 def _limit_times(

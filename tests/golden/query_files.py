@@ -7,6 +7,7 @@ and read the difference before keeping it:
     python -m tests.golden.query_files
 """
 
+import functools
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -34,6 +35,8 @@ from psoup.engine.tuples.schema import (
     StreamId,
     StreamSchema,
 )
+from tests.golden.answers import golden_world, shown_answer
+from tests.world import World
 
 MARK = "--> "
 HEADING = "-- "
@@ -126,7 +129,7 @@ def given(text: str) -> Parameters:
 
 
 def accepted(text: str) -> tuple[str, ...]:
-    """Return what an accepted query comes to: canonical text, windows, columns, factors, warnings."""
+    """Return what an accepted query comes to: canonical text, windows, columns, factors, warnings, answer."""
     query = bind(text, STREAMS, given(text))
     columns = ", ".join(f"{sql_name(o.name)} {o.type}" for o in query.shape.outputs)
     return (
@@ -136,7 +139,13 @@ def accepted(text: str) -> tuple[str, ...]:
         *([f"ranges {list(query.ranges)}"] if query.ranges else []),
         *(f"factor {shown_factor(factor)}" for factor in query.clause.factors),
         *(f"warning {warning.code}" for warning in query.warnings),
+        *shown_answer(_world(), query),
     )
+
+
+@functools.cache
+def _world() -> World:
+    return golden_world([schema for _, schema in STREAMS.values()])
 
 
 def refused(text: str) -> tuple[str, ...]:

@@ -13,11 +13,12 @@ from tests.golden.query_files import (
     read_all_cases,
     refused,
 )
+from tests.golden.shape_forms import all_shape_forms, shape_forms_of
 
 
 @pytest.mark.parametrize("case", read_all_cases(ACCEPTED), ids=lambda case: case.text[:60])
 def test_golden_accepted_query_becomes_what_is_written_down(case: Case):
-    """Canonical text, kind of window, columns, factors and warnings are those of the file."""
+    """Canonical text, kind of window, columns, factors, warnings and answer are those of the file."""
     assert case.expected == accepted(case.text)
 
 
@@ -32,6 +33,12 @@ def test_golden_canonical_text_of_an_accepted_query_is_the_same_query(case: Case
 def test_golden_refused_query_points_at_what_is_written_down(case: Case):
     """Code, line, column, length and sentence are those of the file."""
     assert case.expected == refused(case.text)
+
+
+def test_golden_files_have_every_form_of_shapes():
+    """Each aggregate, plain, DISTINCT where it may be, with FILTER; each way to group, order, limit, count and join."""
+    found = [shape_forms_of(case.text, given(case.text)) for case in read_all_cases(ACCEPTED)]
+    assert all_shape_forms() == set[str]().union(*found)
 
 
 def test_golden_files_hold_enough_cases_each_once():
