@@ -10,9 +10,10 @@ from typing import Any
 if not __package__:  # started as a file
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from conformance.model import Query, Service, Stream
+from conformance.model import Query, Service
 from conformance.recording import World
 from conformance.situations import by_the_clock, definitions, expired, strange_cursors
+from conformance.streams import Stream
 from conformance.windows import SECOND, Bound, Hops, Window
 
 FOLDER = Path(__file__).parent / "worlds"
@@ -74,6 +75,13 @@ def _kinds() -> Iterator[tuple[str, str, str]]:
     for shape in ("select", "groups"):
         yield shape, "hopping-delayed", "time"
         yield shape, "hopping-landmark", "rows"
+    yield "rows", "delayed", ""
+    yield "latest", "sliding", ""
+    yield "latest", "landmark", "rows"
+    yield "latest-groups", "hopping", ""
+    yield "left", "sliding", ""
+    yield "left", "landmark", "rows"
+    yield "left-latest", "hopping-delayed", "time"
 
 
 KINDS = tuple(_kinds())
@@ -169,7 +177,7 @@ def _read_pages(
     """Let a client read an answer page by page while rows arrive between the pages."""
     retains_all = all(s.keep_rows is s.keep_us is None for s in world.service.streams.values())
     # A reset, which is right where retention drops rows, has other pages; so has a delta of fewer DISTINCT rows.
-    is_exact = retains_all and world.query.form.kind == "rows" and world.query.form.limit is None
+    is_exact = retains_all and world.query.form.kind == "rows" and not world.query.form.replaces
     since = cursors[client] if is_exact and rng.random() < 0.5 else None
     answer = world.ask(since, limit=max(2, world.count() // 3))
     world.apply(client, answer)

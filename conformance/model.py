@@ -4,51 +4,16 @@ Every answer is computed anew from all tuples ever appended. A match is visible 
 `entered <= position < dropped` and `enters <= now < leaves`. Times are whole microseconds.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+from conformance.streams import Newest, Row, Stream, Stretch, stretches, uncovered
 from conformance.windows import EVER, SECOND, Bound, Hops, Window
 
 BEFORE_ALL = -1
 """NOW of a query whose streams have no tuple yet."""
 Values = tuple[int | None, ...]
-
-
-@dataclass
-class Row:
-    """One tuple of a stream. `dropped` is the position at which retention let it go."""
-
-    number: int
-    time: int
-    k: int
-    v: int
-    entered: int
-    dropped: int = EVER
-
-
-@dataclass
-class Stream:
-    """A stream's tuples in their order of arrival, and what retention keeps of them."""
-
-    keep_rows: int | None = None
-    keep_us: int | None = None
-    rows: list[Row] = field(default_factory=list)
-    newest: int | None = None
-
-    def append(self, position: int, rows: list[tuple[int, int, int]]) -> list[Row]:
-        """Append tuples of (time, k, v) at a position; drop what retention keeps no more."""
-        added = []
-        for time, k, v in rows:
-            added.append(Row(len(self.rows) + 1, time, k, v, position))
-            self.rows.append(added[-1])
-            self.newest = time if self.newest is None else max(self.newest, time)
-        for row in self.rows:
-            too_many = self.keep_rows is not None and row.number <= len(self.rows) - self.keep_rows
-            too_old = self.keep_us is not None and row.time < (self.newest or 0) - self.keep_us
-            if row.dropped == EVER and (too_many or too_old):
-                row.dropped = position
-        return added
 
 
 class Match(NamedTuple):
@@ -103,40 +68,59 @@ class Query:
     def sql(self) -> str:
         """Return the query's text, with `{a}` and `{b}` where the names of the streams belong."""
         own = "" if self.range_us is None else f" [RANGE {self.range_us // SECOND}]"
+        newest = "" if self.form.newest is None else self.form.newest.sql()
         source = f"{{a}} AS x, {{b}} AS y{own} WHERE x.k = y.k AND x.v % 3 <> 0"
-        if not self.form.joins:
-            source = "{a} WHERE v % 3 <> 0"
+        if self.form.left:
+            source = f"{{a}} AS x LEFT JOIN {{b}} AS y{newest}{own} ON x.k = y.k WHERE x.v % 3 <> 0"
+        elif not self.form.joins:
+            source = f"{{a}}{newest} WHERE v % 3 <> 0"
         hops = "" if self.hops is None else self.hops.sql()
         return f"SELECT {self.form.listed} FROM {source}{self.form.then}{self.window.sql()}{hops}"
 
     def matches(self, streams: dict[str, Stream]) -> Iterator[Match]:
-        """Yield every match there ever was, in no particular order."""
-        for x in streams["a"].rows:
-            if x.v % 3 == 0:
+        """Yield every match there ever was, in no particular order. What is shown must not depend on other rows."""
+        windows = zip(self.streams, self.windows, strict=True)
+        shown = [stretches(streams[name].rows, window, self.hops, None) for name, window in windows]
+        yield from self._combined(shown)
+
+    def matches_at(self, streams: dict[str, Stream], position: int) -> Iterator[Match]:
+        """Yield the matches of what the streams hold at a position, in no particular order."""
+        shown = []
+        for name, window in zip(self.streams, self.windows, strict=True):
+            newest = self.form.newest if name == self.streams[-1] else None
+            shown.append(stretches(streams[name].at(position), window, self.hops, newest))
+        yield from self._combined(shown)
+        if not self.form.left:
+            return
+        for one in shown[0]:
+            if one.row.v % 3 != 0:
+                others = [(y.enters, y.leaves) for y in shown[1] if y.row.k == one.row.k]
+                for enters, leaves in uncovered(one, others):
+                    order = (one.row.time, one.row.number, -1)
+                    yield Match((one.row.number, None, None), 0, order, 0, EVER, enters, leaves)
+
+    def _combined(self, shown: Sequence[list[Stretch]]) -> Iterator[Match]:
+        for x in shown[0]:
+            if x.row.v % 3 == 0:
                 continue
             if not self.form.joins:
                 yield from self._match((x,))
                 continue
-            for y in streams["b"].rows:
-                if x.k == y.k:
+            for y in shown[1]:
+                if x.row.k == y.row.k:
                     yield from self._match((x, y))
 
-    def _match(self, parts: tuple[Row, ...]) -> Iterator[Match]:
-        spans = [w.shown(p.time) for w, p in zip(self.windows, parts, strict=True)]
-        entered = max(p.entered for p in parts)
-        dropped = min(p.dropped for p in parts)
-        if entered < dropped and all(spans):
-            enters = max(span[0] for span in spans if span)
-            leaves = min(span[1] for span in spans if span)
-            if self.hops is not None:
-                enters, leaves = self.hops.next(enters), self.hops.next(leaves)
-            order = (min(p.time for p in parts), *(p.number for p in parts))
-            x, last = parts[0], parts[-1]
+    def _match(self, parts: tuple[Stretch, ...]) -> Iterator[Match]:
+        entered = max(p.row.entered for p in parts)
+        dropped = min(p.row.dropped for p in parts)
+        enters, leaves = max(p.enters for p in parts), min(p.leaves for p in parts)
+        if entered < dropped and enters < leaves:
+            order = (min(p.row.time for p in parts), *(p.row.number for p in parts))
+            x, last = parts[0].row, parts[-1].row
             values: dict[str, int] = {"n": x.number, "k": x.k, "v": last.v, "w": x.v % 3}
             values |= {"xn": x.number, "yn": last.number}
-            if enters < leaves:
-                shown = tuple(values[name] for name in self.form.key)
-                yield Match(shown, last.v, order, entered, dropped, enters, leaves)
+            shown = tuple(values[name] for name in self.form.key)
+            yield Match(shown, last.v, order, entered, dropped, enters, leaves)
 
 
 class Form(NamedTuple):
@@ -152,6 +136,8 @@ class Form(NamedTuple):
         order: which values rows are in order of, and whether the greatest comes first; then by what they are known by.
         limit: rows of the answer at most.
         joins: it is over two streams.
+        left: they are joined by LEFT JOIN.
+        newest: a row window of its last stream.
     """
 
     columns: tuple[str, ...]
@@ -163,17 +149,29 @@ class Form(NamedTuple):
     order: tuple[int, bool] | None = None
     limit: int | None = None
     joins: bool = False
+    left: bool = False
+    newest: Newest | None = None
+
+    @property
+    def depends(self) -> bool:
+        """Return whether rows are shown or not by what other rows there are."""
+        return self.left or self.newest is not None
+
+    @property
+    def replaces(self) -> bool:
+        """Return whether an answer that has changed comes whole."""
+        return self.depends or self.limit is not None
 
 
 _ROW = ("n", "k", "v")
+_PAIR = ("xn", "yn", "v")
+_PAIRED = "x.n AS xn, y.n AS yn, y.v AS v"
 _GROUP = ("k", "c", "s", "lo")
 _LISTED = "k, COUNT(*) AS c, SUM(v) AS s, MIN(v) AS lo"
 FORMS: dict[str, Form] = {
     "select": Form(_ROW, "n, k, v", key=_ROW),
     "distinct": Form(("k", "w"), "DISTINCT k, v % 3 AS w", key=("k", "w"), kind="distinct"),
-    "join": Form(
-        ("xn", "yn", "v"), "x.n AS xn, y.n AS yn, y.v AS v", key=("xn", "yn", "v"), joins=True
-    ),
+    "join": Form(_PAIR, _PAIRED, key=_PAIR, joins=True),
     "ordered": Form(_ROW, "n, k, v", " ORDER BY v DESC", _ROW, order=(2, True)),
     "first": Form(_ROW, "n, k, v", " ORDER BY v DESC LIMIT 3", _ROW, order=(2, True), limit=3),
     "groups": Form(_GROUP, _LISTED, " GROUP BY k", ("k",), "groups"),
@@ -195,6 +193,15 @@ FORMS: dict[str, Form] = {
         ("k",),
         "groups",
         joins=True,
+    ),
+    "rows": Form(_ROW, "n, k, v", key=_ROW, newest=Newest(4)),
+    "latest": Form(_ROW, "n, k, v", key=_ROW, newest=Newest(1, by_key=True)),
+    "latest-groups": Form(
+        _GROUP, _LISTED, " GROUP BY k", ("k",), "groups", newest=Newest(2, by_key=True)
+    ),
+    "left": Form(_PAIR, _PAIRED, key=_PAIR, joins=True, left=True),
+    "left-latest": Form(
+        _PAIR, _PAIRED, key=_PAIR, joins=True, left=True, newest=Newest(1, by_key=True)
     ),
 }
 """By the name of a shape."""
@@ -255,7 +262,10 @@ class Service:
     def visible(self, query: Query, at: Stand) -> list[Shown]:
         """Return what a query shows at a stand, in order."""
         form = query.form
-        matches = sorted(query.matches(self.streams), key=lambda match: match.order)
+        found = query.matches(self.streams)
+        if form.depends:
+            found = query.matches_at(self.streams, at.position)
+        matches = sorted(found, key=lambda match: match.order)
         if form.kind == "groups":
             shown = _groups(form, [m for m in matches if m.entered <= at.position < m.dropped], at)
         else:
@@ -267,8 +277,11 @@ class Service:
 
     def change(self, query: Query, since: Stand, at: Stand) -> Change:
         """Return what has changed between two stands."""
-        matches = list(query.matches(self.streams))
         shown = self.visible(query, at)
+        if query.form.depends:
+            differ = _differ(query.form, shown, self.visible(query, since))
+            return Change([], [], shows_other_rows=differ, is_quiet=since == at)
+        matches = list(query.matches(self.streams))
         known = len(query.form.key)
         values = {row.values[:known] for row in shown}
         fresh = {m.values for m in matches if m.entered > since.position or m.enters > since.now}

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.model import BEFORE_ALL, Change, Query, Row, Service, Shown, Stand, Stream
+from conformance.model import BEFORE_ALL, Change, Query, Service, Shown, Stand
+from conformance.streams import Row, Stream
 from conformance.windows import EVER, Bound, instant
 
 COLUMNS = [
@@ -111,7 +112,7 @@ class World:
         """Return what is expected of an answer to a cursor, beside what every answer has."""
         change = self.service.change(self.query, before, at)
         dropped = self.service.retained_less(self.query, before, at)
-        if self.query.form.limit is not None:
+        if self.query.form.replaces:
             return self._replaced(since, change, at, dropped=dropped)
         expected: Step = {"reset": False, "rows": change.rows}
         if dropped and self.query.form.kind == "groups":
@@ -128,7 +129,7 @@ class World:
         return expected
 
     def _replaced(self, since: str, change: Change, at: Stand, *, dropped: bool) -> Step:
-        """Return what is expected where LIMIT cuts: all rows anew, or that nothing has changed."""
+        """Return what is expected where answers are replaced: all rows anew, or that nothing has changed."""
         shown = self.service.visible(self.query, at)
         if change.shows_other_rows and not dropped:
             return {"reset": True, "rows": shown, "other_cursor_than": since}

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from conformance.model import Query, Service, Stream
+from conformance.model import Query, Service
 from conformance.recording import World
+from conformance.streams import Stream
 from conformance.windows import SECOND, Bound, Window
 
 STRANGE_CURSORS = ("", "AQAAAA", "nonsense", "%00é", "x" * 500)

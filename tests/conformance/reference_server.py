@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from conformance.generate import KINDS, START, query_of
-from conformance.model import BEFORE_ALL, Query, Service, Shown, Stand, Stream
+from conformance.model import BEFORE_ALL, Query, Service, Shown, Stand
+from conformance.streams import Stream
 from conformance.windows import EVER, instant
 from tests.serving import served
 
@@ -111,7 +112,7 @@ class Reference:
         service = self.worlds[mark]
         shown = self.shown(service, query, at)
         rows, more = shown, Json()
-        if token is not None and query.form.limit is not None:
+        if token is not None and query.form.replaces:
             since = Stand(*token[2:4])
             is_quiet = service.change(query, since, at).is_quiet
             if is_quiet and not service.retained_less(query, since, at):
