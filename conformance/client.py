@@ -16,15 +16,17 @@ class Mirror:
         self.rows: dict[str, dict[str, Any]] = {}
         self.cursor: str | None = None
         self.position: tuple[int, int, str] | None = None
+        self.given: tuple[int, int, str] | None = None  # where the cursor came from
 
     def apply(self, answer: dict[str, Any], asked: str | None) -> bool:
         """Apply the answer to a request that carried the cursor `asked`; return False where it has to be asked anew."""
         position = (answer["gen"], answer["seq"], answer["now"] or "")
         is_late = self.position is not None and position < self.position
-        if is_late and not (answer["reset"] and asked == self.cursor):
+        went_back = self.given is None or position < self.given  # from a copy, say
+        if is_late and not (answer["reset"] and asked == self.cursor and went_back):
             return True
-        if answer["reset"]:
-            self.rows, self.cursor = {}, None  # pages may follow, and be lost
+        if answer["reset"]:  # pages may follow, and be lost
+            self.rows, self.cursor, self.given = {}, None, position
         if answer.get("keep") is not None:
             self.rows = {key: self.rows[key] for key in answer["keep"] if key in self.rows}
         for key in answer.get("removed") or ():
@@ -36,7 +38,8 @@ class Mirror:
         if answer["next"] is not None:
             return True
         is_whole: bool = len(self.rows) == answer["count"]
-        self.cursor = answer["cursor"] if is_whole else None
+        if (cursor := answer["cursor"] if is_whole else None) != self.cursor:
+            self.cursor, self.given = cursor, position
         return is_whole
 
     def refresh(self, **parameters: str) -> None:

@@ -12,7 +12,13 @@ if not __package__:  # started as a file
 
 from conformance.model import Query, Service
 from conformance.recording import World
-from conformance.situations import by_the_clock, definitions, expired, strange_cursors
+from conformance.situations import (
+    by_the_clock,
+    definitions,
+    expired,
+    strange_cursors,
+    there_and_back,
+)
 from conformance.streams import Stream
 from conformance.windows import SECOND, Bound, Hops, Window
 
@@ -202,7 +208,7 @@ def text(world: dict[str, Any]) -> str:
 def files() -> dict[str, str]:
     """Return the text of each file of `worlds/`, by name."""
     worlds = [drawn(kind, seed).written() for kind in KINDS for seed in range(1, SEEDS + 1)]
-    situations = (strange_cursors, definitions, expired)
+    situations = (strange_cursors, definitions, there_and_back, expired)
     worlds += [*(one(START).written() for one in situations), *by_the_clock()]
     return {f"{world['world']}.json": text(world) for world in worlds}
 

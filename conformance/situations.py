@@ -61,6 +61,29 @@ def definitions(start: int) -> World:
     return world
 
 
+def there_and_back(start: int) -> World:
+    """Return a world in which an answer that comes whole is another one, and then the same again, while one is late."""
+    world = World(
+        "first-there-and-back",
+        "an answer is as before again: what was answered in between and comes late is not newer",
+        Query("first", Window(Bound(True, 20 * SECOND), Bound(True, 0))),
+        Service({"a": Stream()}),
+    )
+    world.append("a", [(start, 1, 3)])
+    first = world.ask()
+    world.apply("ann", first)
+    world.append("a", [(start + SECOND, 1, 4)])
+    late = world.ask(first)
+    world.append("a", [(start + 40 * SECOND, 1, 3)])
+    again = world.ask(first)
+    world.apply("ann", again)
+    world.apply("ann", late, holds=again)
+    world.append("a", [(start + 41 * SECOND, 1, 5)])
+    world.apply("ann", world.ask(again))
+    world.compare("ann")
+    return world
+
+
 def expired(start: int) -> World:
     """Return a world in which nobody uses the query for its time to live, which is the shortest there is."""
     world = World(

@@ -29,6 +29,8 @@ type Position = readonly [gen: number, seq: number, now: string];
 export interface Mark {
   readonly cursor: string | null;
   readonly at: Position | null;
+  /** Of the answer that gave the cursor; the same one may have come back since. Absent: `at`. */
+  readonly given?: Position | null;
   /** Milliseconds by which the local clock is ahead of the service's. Null: rows alone move NOW. */
   readonly aheadMs: number | null;
   /** Nothing will enter or leave any more. */
@@ -74,7 +76,9 @@ export function apply(
 ): Change | null {
   const { mark, rows } = mine;
   const at: Position = [answer.gen, answer.seq, answer.now ?? ""];
-  const goesBack = answer.reset && asked === mark.cursor; // the service was restored from a copy
+  const from = mark.given ?? mark.at;
+  // The service was restored from a copy: it stands before the answer that gave the cursor.
+  const goesBack = answer.reset && asked === mark.cursor && (!from || isBefore(at, from));
   if (mark.at && isBefore(at, mark.at) && !goesBack) return null;
   const stays = (row: Row) => row._x === null || row._x > at[2];
   const keep = answer.keep && new Set(answer.keep);
@@ -90,7 +94,8 @@ export function apply(
   const byClock = answer.now !== null && answer.changes_at !== null;
   const aheadMs = byClock ? localMs - Date.parse(answer.now!) : null;
   const complete = answer.complete && cursor !== null;
-  mine.mark = { cursor, at, aheadMs, complete, version };
+  const given = answer.reset || cursor !== mark.cursor ? at : from;
+  mine.mark = { cursor, at, given, aheadMs, complete, version };
   return { ...change, mark: mine.mark };
 }
 

@@ -48,6 +48,11 @@ const CASES: Record<string, Case> = {
     given: [[{ reset: true, seq: 5, cursor: "c5" }, null], [{ reset: true, rows: [row("a")] }, "c5"]],
     ids: "a", cursor: "c1",
   },
+  "a reset that was asked for with a cursor that has come back since, and is late": {
+    given: [FIRST, [{ seq: 3, count: 2, cursor: "c1" }, "c1"],
+      [{ seq: 2, reset: true, rows: [row("c")], cursor: "c2" }, "c1"]],
+    ids: "a b", cursor: "c1",
+  },
   "a new history goes before every position of the old one": {
     given: [[{ reset: true, seq: 5, cursor: "c5" }, null], [{ gen: 2, reset: true, rows: [row("a")] }, "c0"]],
     ids: "a", cursor: "c1",
@@ -132,6 +137,7 @@ const MUTANTS: Record<string, [text: string, by: string]> = {
   "late answers are applied": ["isBefore(at, mark.at) && !goesBack", "false"],
   "a service never goes back": ["answer.reset && asked === mark.cursor", "false"],
   "any reset may go back": ["answer.reset && asked === mark.cursor", "answer.reset"],
+  "whatever resets late goes back": ["(!from || isBefore(at, from))", "true"],
   "a reset adds rows": ["cleared: answer.reset", "cleared: false"],
   "keep is forgotten": ["keep && !keep.has(row._id)", "false"],
   "removed is forgotten": ["new Set(answer.removed)", "new Set()"],
@@ -142,7 +148,7 @@ const MUTANTS: Record<string, [text: string, by: string]> = {
   "a page has the cursor of before, after a reset": ["answer.reset ? null : mark.cursor", "mark.cursor"],
   "a page ends the cursor": ["answer.next === null ? ended : before", "ended"],
   "groups are put beside": ["rows.set(row._id, row)", "rows.set(row._id + row._x, row)"],
-  "the position stays": ["{ cursor, at, aheadMs", "{ cursor, at: mark.at, aheadMs"],
+  "the position stays": ["{ cursor, at, given,", "{ cursor, at: mark.at, given,"],
   "positions are compared from behind": ["one.findIndex(", "one.findLastIndex("],
 };
 

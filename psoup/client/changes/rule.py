@@ -60,6 +60,7 @@ class Held:
         rows: by `_id`.
         cursor: from which the next change is asked for; None: everything is.
         at: generation, position and instant of the last answer; None: there was none.
+        given: those of the answer that gave the cursor, which may have come back since; None: as `at`.
         ahead_us: microseconds by which the local clock is ahead of the service's; None: rows alone move NOW.
         complete: nothing enters or leaves any more.
         window: of the last answer: its `begin` and `end`.
@@ -71,6 +72,7 @@ class Held:
     ahead_us: int | None = None
     complete: bool = False
     window: Mapping[str, str | None] = field(default_factory=dict)
+    given: Position | None = None
     _least: str = ""
     """No row leaves before this instant."""
 
@@ -85,10 +87,12 @@ class Held:
         now = answer["now"] or ""
         at = (answer["gen"], answer["seq"], now)
         is_late = self.at is not None and at < self.at
-        if is_late and not (answer["reset"] and asked == self.cursor):
+        given = self.given or self.at
+        went_back = answer["reset"] and asked == self.cursor and (given is None or at < given)
+        if is_late and not went_back:
             return None
         if answer["reset"]:
-            self.rows, self.cursor = {}, None  # pages may follow, and be lost
+            self.rows, self.cursor, self.given = {}, None, at  # pages may follow, and be lost
             self._least = _NEVER
         fresh = {row["_id"]: row for row in answer["rows"] if not is_over(row, now)}
         keep = answer.get("keep")
@@ -103,7 +107,9 @@ class Held:
         expired = self._expired(now)
         self.at = at
         if answer["next"] is None:
-            self.cursor = answer["cursor"] if len(self.rows) == answer["count"] else None
+            cursor = answer["cursor"] if len(self.rows) == answer["count"] else None
+            if cursor != self.cursor:
+                self.cursor, self.given = cursor, at
         self.complete = answer["complete"] and self.cursor is not None
         self.window = answer["window"]
         by_clock = answer["now"] is not None and answer["changes_at"] is not None

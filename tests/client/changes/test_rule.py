@@ -232,13 +232,17 @@ def make(change, rows):
 
 
 MUTANTS = {
-    "late answers are applied": ('if is_late and not (answer["reset"]', "if False and not (True"),
+    "late answers are applied": ("if is_late and not went_back", "if False"),
     "a service never goes back": ('answer["reset"] and asked == self.cursor', "False"),
     "any reset may go back": ('answer["reset"] and asked == self.cursor', 'answer["reset"]'),
-    "a reset adds rows": ("self.rows, self.cursor = {}, None", "self.cursor = None"),
+    "whatever resets late goes back": ("(given is None or at < given)", "True"),
+    "a reset adds rows": (
+        "self.rows, self.cursor, self.given = {}, None, at",
+        "self.cursor, self.given = None, at",
+    ),
     "a reset keeps its cursor": (
-        "self.rows, self.cursor = {}, None",
-        "self.rows = {}",
+        "self.rows, self.cursor, self.given = {}, None, at",
+        "self.rows, self.given = {}, at",
     ),
     "keep is forgotten": ("gone |= self.rows.keys() - set(keep)", "pass"),
     "removed is forgotten": ('set(answer.get("removed") or ())', "set()"),
@@ -254,8 +258,8 @@ MUTANTS = {
         'answer["cursor"]',
     ),
     "a page ends the cursor": (
-        'if answer["next"] is None:\n            self.cursor',
-        "if True:\n            self.cursor",
+        'if answer["next"] is None:\n            cursor',
+        "if True:\n            cursor",
     ),
     "rows are not put": ("self.rows |= fresh", "pass"),
     "the position stays": ("self.at = at\n", "pass\n"),

@@ -31,20 +31,23 @@ class Client:
     rows: dict[str, Row] = field(default_factory=dict)
     cursor: str | None = None
     position: Position | None = None
+    given: Position | None = None
+    """Where the cursor came from."""
 
     def take(
         self, answer: Mapping[str, Any], *, asked: str | None, saves_cursor: bool = True
     ) -> bool:
         """Apply an answer to a request that carried the cursor `asked`; return whether it was not a late one."""
         position = (answer["gen"], answer["seq"], answer["now"] or "")
-        renewed = answer["reset"] and asked == self.cursor
+        went_back = self.given is None or position < self.given
+        renewed = answer["reset"] and asked == self.cursor and went_back
         if self.position is not None and position < self.position and not renewed:
             return False
         if answer[
             "reset"
         ]:  # who dies between its pages has neither the old rows nor all of the new ones
             self.rows.clear()
-            self.cursor = None
+            self.cursor, self.given = None, position
         if answer["keep"] is not None:
             kept = set(answer["keep"])
             self.rows = {name: row for name, row in self.rows.items() if name in kept}
@@ -57,8 +60,8 @@ class Client:
             name: row for name, row in self.rows.items() if row["_x"] is None or row["_x"] > now
         }
         self.position = position
-        if answer["cursor"] is not None and saves_cursor:
-            self.cursor = answer["cursor"]
+        if answer["cursor"] not in (None, self.cursor) and saves_cursor:
+            self.cursor, self.given = answer["cursor"], position
         return True
 
 
