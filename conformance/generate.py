@@ -92,6 +92,9 @@ def _kinds() -> Iterator[tuple[str, str, str]]:
 
 KINDS = tuple(_kinds())
 
+FURTHER = ((("groups", "delayed", "time"), 49), (("total", "delayed", "time"), 10))
+"""Kinds and seeds of further worlds: they tell of rows that touch groups and are there no more, as the first do not."""
+
 
 def query_of(kind: tuple[str, str, str]) -> Query:
     """Return the query of all worlds of a kind."""
@@ -207,7 +210,8 @@ def text(world: dict[str, Any]) -> str:
 
 def files() -> dict[str, str]:
     """Return the text of each file of `worlds/`, by name."""
-    worlds = [drawn(kind, seed).written() for kind in KINDS for seed in range(1, SEEDS + 1)]
+    seeds = [(kind, seed) for kind in KINDS for seed in range(1, SEEDS + 1)]
+    worlds = [drawn(kind, seed).written() for kind, seed in (*seeds, *FURTHER)]
     situations = (strange_cursors, definitions, there_and_back, expired)
     worlds += [*(one(START).written() for one in situations), *by_the_clock()]
     return {f"{world['world']}.json": text(world) for world in worlds}

@@ -21,6 +21,9 @@ _SOONEST: Final = (
     "distinct-delayed-1",
     "ordered-landmark-keeps-rows-1",
     "select-sliding-strange-cursors",
+    "groups-delayed-keeps-time-49",
+    "total-delayed-keeps-time-10",
+    "joined-groups-sliding-1",
 )
 """Each way of `service_mutants.py` to break a service is told by one of these."""
 

@@ -17,6 +17,9 @@ from psoup.engine.invocation.position import pinning
 from psoup.engine.invocation.position.answer import Answer
 from psoup.engine.invocation.several_streams import join_changes, join_invocation
 from psoup.engine.invocation.several_streams.join_changes import JoinChanges
+from psoup.engine.invocation.shaped import group_changes, grouped_invocation, grouping
+from psoup.engine.invocation.shaped.group_changes import Touching
+from psoup.engine.query.values.expression import AggregateFunction
 from psoup.engine.query.window import Window
 
 LATER_US = 1 << 62
@@ -193,6 +196,47 @@ def ids_of_the_moment(patch: Patch) -> None:
         patch.setattr(module, "digests", digests)
 
 
+def of_touching(edit: Callable[[Any, Any, Touching], dict[str, Any]]) -> Callable[[Patch], None]:
+    """Return what changes which rows touch groups, of groups alone: what is told of rows stays right."""
+
+    def put(patch: Patch) -> None:
+        found = group_changes.touching
+
+        def touching(finder, snapshot, at, since):
+            rows = found(finder, snapshot, at, since)
+            return None if rows is None else replace(rows, **edit(finder, since, rows))
+
+        patch.setattr(grouped_invocation, "touching", touching)
+
+    return put
+
+
+def arrived_alone(finder: Any, since: Any, rows: Touching) -> dict[str, Any]:
+    """Rows that the clock alone lets in touch no group."""
+    return {"entered": rows.entered[..., finder.arrived(rows.entered, since)]}
+
+
+def leaving_forgotten(finder: Any, _: Any, rows: Touching) -> dict[str, Any]:
+    """Rows that the clock takes out touch no group."""
+    return {} if rows.lost is None else {"lost": finder.no_rows()}
+
+
+def purged_forgotten(finder: Any, _: Any, rows: Touching) -> dict[str, Any]:
+    """Where it is not known which rows have left, none touches a group."""
+    return {"lost": finder.no_rows()} if rows.lost is None else {}
+
+
+def dropped_forgotten(patch: Patch) -> None:
+    """Rows that have left touch no group once retention has dropped them."""
+    patch.setattr(group_changes, "_floors", lambda _snapshot, at, _since: at.parts)
+
+
+def last_to_leave(patch: Patch) -> None:
+    """`_x` of a group is the instant at which the last of its rows leaves."""
+    last = replace(grouping.FIRST_TO_LEAVE, function=AggregateFunction.MAX)
+    patch.setattr(grouping, "FIRST_TO_LEAVE", last)
+
+
 BY_WORLDS: dict[str, Callable[[Patch], None]] = {
     "only by arrival": only_by_arrival,
     "only by time": only_by_time,
@@ -208,6 +252,11 @@ BY_WORLDS: dict[str, Callable[[Patch], None]] = {
     "everything has entered": everything_has_entered,
     "first stream alone": first_stream_alone,
     "ids of the moment": ids_of_the_moment,
+    "groups: entering by the clock": of_touching(arrived_alone),
+    "groups: leaving by the clock": of_touching(leaving_forgotten),
+    "groups: purged rows": of_touching(purged_forgotten),
+    "groups: dropped rows that have left": dropped_forgotten,
+    "groups: the last row to leave": last_to_leave,
     "reset on every page": of_answers(lambda one: {"reset": one.at and one.at.since is None}),
     "never a reset": of_answers(lambda _: {"reset": False}),
     "count of the page": of_answers(lambda one: {"count": one.tuple_ids.shape[-1]}),
