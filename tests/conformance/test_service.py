@@ -1,5 +1,6 @@
 """This service passes the worlds, alone and as a worker; what is put into it to break it, they find."""
 
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,9 +10,11 @@ from conformance import run
 from conformance.generate import FOLDER
 from conformance.service import Service
 from psoup.app.http.cursors import Cursor, read_cursor, sign_cursor
+from psoup.app.operate.lifecycle import EXIT_OK
 from psoup.engine.log.operation import QueryId
 from psoup.engine.results.contract import Gen
 from tests.app.conftest import choose, server, service_folder  # noqa: F401 - fixtures
+from tests.app.real_processes import Process
 from tests.app.serving import served_application
 from tests.app.support import SETTINGS, STREAM
 from tests.conformance.kept_worlds import OF_EACH_SHAPE, OVER_CLOCK, OVER_ROWS
@@ -22,9 +25,25 @@ DRAWN = 600
 """Worlds that `make torture` draws for each kind of service."""
 
 
-@pytest.fixture(params=["memory", pytest.param("worker", marks=pytest.mark.redis)])
-def url(request) -> Iterator[str]:
-    """Yield the address of a service of each kind."""
+@pytest.fixture(
+    params=[
+        "memory",
+        pytest.param("serve", marks=pytest.mark.service),
+        pytest.param("worker", marks=pytest.mark.redis),
+    ]
+)
+def url(request, tmp_path) -> Iterator[str]:
+    """Yield the address of a service of each kind: `serve` is what a newcomer starts, a process with its own Redis."""
+    if request.param == "serve":
+        process = Process("serve", None, tmp_path)
+        try:
+            process.start("--port", "0")
+            yield process.wait_for("listening")["url"]
+            process.send(signal.SIGTERM)
+            assert EXIT_OK == process.wait()
+        finally:
+            process.close()
+        return
     choose(request.param, request)
     with served_application(SETTINGS) as (address, _):
         yield f"http://{address[0]}:{address[1]}"
@@ -42,11 +61,13 @@ def shared() -> Iterator[tuple[str, object]]:
     ("url", "files"),
     [
         pytest.param("memory", ALL, marks=pytest.mark.slow),
+        pytest.param("serve", OF_EACH_SHAPE, marks=pytest.mark.service),
+        pytest.param("serve", ALL, marks=[pytest.mark.service, pytest.mark.slow]),
         pytest.param("worker", OF_EACH_SHAPE, marks=pytest.mark.redis),
         pytest.param("worker", ALL, marks=[pytest.mark.redis, pytest.mark.slow]),
     ],
     indirect=["url"],
-    ids=["memory", "worker", "worker-all"],
+    ids=["memory", "serve", "serve-all", "worker", "worker-all"],
 )
 def test_service_passes_the_worlds(url, files, capsys):
     """Every answer of every world of the files is what it has to be.

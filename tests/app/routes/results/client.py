@@ -21,7 +21,7 @@ HEADERS: Mapping[str, Callable[[str], Any]] = {
     "cursor": str,
     "next": str,
 }
-NUMBERS = frozenset({"val"})
+NUMBERS = frozenset({"n", "val"})
 
 
 @dataclass(slots=True)

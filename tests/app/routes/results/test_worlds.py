@@ -1,6 +1,7 @@
 """Clients that come back, in random worlds: over each service, through caches and proxies, while one is killed."""
 
 import asyncio
+import os
 import shutil
 import signal
 import socket
@@ -14,11 +15,19 @@ import pytest
 
 from tests.app.real_processes import Process
 from tests.app.routes.results.proxies import Between, BrowserCache, Doubling, Hoarding, Stripping
-from tests.app.routes.results.worlds import CLIENTS, CLOCK_QUERIES, EVENT_QUERIES, World
+from tests.app.routes.results.worlds import (
+    CLIENTS,
+    CLOCK_QUERIES,
+    EVENT_QUERIES,
+    GROUP_QUERIES,
+    World,
+)
 from tests.app.serving import served
 from tests.app.support import SETTINGS, Api
+from tests.conformance.following import wait_answering
 from tests.patience import WAIT_S, wait_until
 from tests.ports import free_port
+from tests.stores import SharedServer
 
 pytestmark = pytest.mark.anyio
 
@@ -106,9 +115,23 @@ async def test_clients_behind_a_cache_that_hoards_are_late_and_never_wrong(api: 
 
 
 async def test_clients_of_windows_that_the_clock_moves_outlive_kills(tmp_path):
-    """A service that is killed and started again goes on from every cursor; a window moves by the clock meanwhile."""
+    """A service that is killed and started again goes on from every cursor, of rows and of groups alike.
+
+    Windows move by the clock meanwhile.
+    """
     world, resets = await outlived(6, tmp_path, kills=2, steps=STEPS // 2)
     assert [0, 0] == resets, "a kill is no reason to begin again"
+    assert world.seen["delta"] > world.seen["reset"]
+
+
+@pytest.mark.slow
+@pytest.mark.redis
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("seed", LONG[:5])
+async def test_clients_of_a_worker_outlive_its_kills_and_those_of_the_engine(tmp_path, seed):
+    """A standby takes over, a worker is started anew: neither makes a client begin again, and nothing is wrong."""
+    world, resets = await outlived_apart(300 + seed, tmp_path, kills=4, steps=STEPS)
+    assert 12 * [0] == resets, "a kill is no reason to begin again"
     assert world.seen["delta"] > world.seen["reset"]
 
 
@@ -173,7 +196,7 @@ async def judged_by_a_client(url: str, behind: int) -> list[int]:
 async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[World, list[int]]:
     """Play a world on a service that is killed so often; return it, and how many clients each kill made begin again."""
     resets = []
-    world = World(seed, (*EVENT_QUERIES, *CLOCK_QUERIES))
+    world = World(seed, (*EVENT_QUERIES, *GROUP_QUERIES, *CLOCK_QUERIES))
     service = Process("serve", None, folder)
     try:
         for life in range(kills + 1):
@@ -184,10 +207,9 @@ async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[
                     world.http = world.direct = http
                 else:
                     await world.begin(http)
-                before = world.seen["reset"]
-                await world.all_come_back()
+                begin_anew = await world.all_begin_anew()
                 if life:
-                    resets.append(world.seen["reset"] - before)
+                    resets.append(begin_anew)
                 await played(world, steps)
             # The last one stops its server as well.
             service.send(signal.SIGKILL if life < kills else signal.SIGTERM)
@@ -195,6 +217,66 @@ async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[
     finally:
         service.close()
     return world, resets
+
+
+async def outlived_apart(
+    seed: int, folder: Path, *, kills: int, steps: int
+) -> tuple[World, list[int]]:
+    """The same over a worker and an engine apart, each killed so often; of an engine both, without one and after it."""
+    resets: list[int] = []
+    world = World(seed, (*EVENT_QUERIES, *GROUP_QUERIES, *CLOCK_QUERIES))
+    server = SharedServer(folder / "server")
+    engines = [Process("engine", server.url, folder / name) for name in ("a", "b")]
+    api = Process("api", server.url, folder / "api")
+    try:
+        engines[0].start()
+        engines[0].wait_for("recovered")
+        api.start("--port", "0", "--workers", "1")
+        url = api.wait_for("listening")["url"]
+        for life in range(kills + 1):
+            wait_answering(url)
+            async with httpx2.AsyncClient(base_url=url, timeout=WAIT_S) as http:
+                if not life:
+                    await world.begin(http)
+                world.http = world.direct = http
+                begin_anew = await world.all_begin_anew()
+                resets += [begin_anew] if life else []
+                await played(world, steps)
+                if life < kills:
+                    resets += await _engine_killed(world, engines)
+            if life < kills:
+                _kill_worker(api)
+        assert 1 == len(world.gens)
+    finally:
+        for process in (api, *engines):
+            process.close()
+        server.stop()
+    return world, resets
+
+
+async def _engine_killed(world: World, engines: list[Process]) -> list[int]:
+    """Kill the first engine; the other takes over, and is the first of them. Return as `outlived_apart` does."""
+    engines[1].start()
+    engines[1].wait_for("standby")
+    engines[0].send(signal.SIGKILL)
+    engines[0].wait()
+    engines.reverse()
+    without = await world.all_begin_anew()
+    arriving = asyncio.create_task(world.arrive())  # committed at once, applied by the other engine
+    await asyncio.to_thread(engines[0].wait_for, "recovered")
+    await arriving
+    return [without, await world.all_begin_anew()]
+
+
+def _kill_worker(api: Process) -> None:
+    """Kill the only worker of an API; return when its parent has seen that."""
+
+    def seen(event: str) -> list[int]:
+        return [one["worker"] for one in api.events() if one["event"] == event]
+
+    worker = seen("worker-started")[-1]
+    os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: worker in seen("worker-ended"), "its parent has seen it")
 
 
 async def played(world: World, steps: int = STEPS) -> None:

@@ -1,7 +1,8 @@
 """Random worlds of clients that come back, over HTTP: after each answer a client has what a full answer shows.
 
-Streams of both clocks, windows of all kinds, late and future rows, retention, DISTINCT, joins; clients that stay away,
-lose answers, get them crossed, forget to save their cursor, read pages, in each format, alone and many at once.
+Streams of both clocks, windows of all kinds, late and future rows, retention, DISTINCT, joins, groups; clients that
+stay away, lose answers, get them crossed, forget to save their cursor, read pages, in each format, alone and many at
+once.
 """
 
 import random
@@ -40,6 +41,16 @@ CLOCK_QUERIES: Final = (
     "SELECT name, val FROM arriving BEGIN (NOW - INTERVAL '2' SECOND) END (NOW - INTERVAL '1' SECOND)",
     "SELECT DISTINCT name FROM arriving BEGIN (NOW - INTERVAL '1' SECOND) END (NOW)",
 )
+GROUP_QUERIES: Final = (
+    "SELECT name, COUNT(*) AS n, SUM(val) AS val FROM dated GROUP BY name BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)",
+    "SELECT name, COUNT(*) AS n FROM dated WHERE val > 2 GROUP BY name HAVING COUNT(*) < 3 BEGIN (NOW - INTERVAL '12' SECOND) END (NOW - INTERVAL '4' SECOND)",
+    "SELECT COUNT(*) AS n, MAX(val) AS val FROM short BEGIN (NOW - INTERVAL '20' SECOND) END (NOW)",
+    "SELECT a.name, COUNT(*) AS n, MIN(b.val) AS val FROM dated a, other b WHERE a.name = b.name GROUP BY a.name BEGIN (NOW - INTERVAL '8' SECOND) END (NOW)",
+    "SELECT name, COUNT(*) AS n, SUM(val) AS val FROM dated GROUP BY name ORDER BY val DESC LIMIT 2 BEGIN (NOW - INTERVAL '10' SECOND) END (NOW)",
+    "SELECT name, val FROM dated ORDER BY val DESC LIMIT 3 BEGIN ('2026-01-01 00:00:05') END (NOW)",
+    "SELECT name, COUNT(*) AS n FROM arriving GROUP BY name BEGIN (NOW - INTERVAL '1' SECOND) END (NOW)",
+)
+"""The first rows of an order are sent whole, where they change; of all others the groups that are touched."""
 FORMATS: Final = ("json", "json", "ndjson", "csv", "arrow")
 CLIENTS: Final = 3
 """Of each query."""
@@ -55,6 +66,8 @@ class World:
         self._revalidated = revalidated
         self._high_us = START_US
         self._clients: dict[str, list[Client]] = {}
+        self._sent_whole: set[str] = set()
+        """Queries that are sent whole, where they change."""
         self._truths: dict[tuple[str, Position], dict[str, Row]] = {}
         self.http: httpx2.AsyncClient
         self.direct: httpx2.AsyncClient
@@ -70,7 +83,10 @@ class World:
         for text in self._texts:
             answer = await http.post("/v1/queries", json={"sql": text})
             answer.raise_for_status()
-            self._clients[answer.json()["id"]] = [Client() for _ in range(CLIENTS)]
+            described = answer.json()
+            self._clients[described["id"]] = [Client() for _ in range(CLIENTS)]
+            if described["delta"] == "replace":
+                self._sent_whole.add(described["id"])
 
     async def step(self) -> None:
         """Let rows arrive, and something happen to a client; then it has what there is."""
@@ -101,6 +117,18 @@ class World:
     def query_ids(self) -> list[str]:
         """Return the handles of all queries."""
         return list(self._clients)
+
+    @property
+    def gens(self) -> set[int]:
+        """Return the generations that clients have reached."""
+        every = (client.position for clients in self._clients.values() for client in clients)
+        return {position[0] for position in every if position is not None}
+
+    async def all_begin_anew(self) -> int:
+        """Let every client ask; return how many of them are told to begin anew."""
+        before = self.seen["reset"]
+        await self.all_come_back()
+        return self.seen["reset"] - before
 
     async def all_come_back(self) -> None:
         """Let every client ask."""
@@ -179,7 +207,8 @@ class World:
             )
         assert {row["_id"]: row for row in full["rows"]} == client.rows, (answer, full)
         assert answer["count"] == len(client.rows)
-        self.seen["reset" if answer["reset"] else "delta"] += 1
+        again = "sent whole" if query_id in self._sent_whole else "reset"
+        self.seen[again if answer["reset"] else "delta"] += 1
         self.seen["removed"] += bool(answer["removed"])
         self.seen["kept"] += answer["keep"] is not None
         if not answer["reset"] and not answer["rows"]:
