@@ -19,6 +19,7 @@ NOW_US = 1_795_255_200_000_000
 TOKENS = PageTokens(lambda: b"k" * KEY_BYTES)
 PART = PartPosition(10_000_000, 200_000, NOW_US - 3_600_000_000)
 INSTANTS = st.integers(BEFORE_ALL_US, limits.TIMESTAMP_US_MAX)
+OTHER_PART = PartPosition(7, 0, None)
 PARTS = st.builds(PartPosition, st.integers(0, 2**47), st.integers(0, 2**47), st.none() | INSTANTS)
 
 
@@ -65,6 +66,27 @@ def test_cursor_of_another_query_key_or_kind_is_none():
     assert None is read_cursor(TOKENS, QueryId("q_0000000000000000000000"), text)
     assert None is read_cursor(PageTokens(lambda: b"o" * KEY_BYTES), QUERY, text)
     assert None is read_cursor(TOKENS, QUERY, TOKENS.sign(QUERY, ["history", 1, 2]))
+
+
+RECORDED = {
+    "joK3SIRxb94y_05dKpW_-QEAAaGWOtNAAAAADvjxAAZgxmx6KAAAAAAAABnwoAAAAAAEowAAAJiWgAAAAAMNQAAGYMWV5oQA": Cursor(
+        since()
+    ),
+    "wcnMmGUMCvkffyeVXq6z4QEBAaGWOtNAAAAADvjxAAZgxmx6KAAAAAAAAAAAAAAAAAAAAAAAAJiWgAAAAAMNQAAGYMWV5oQAAAAAAAAHAAAA"
+    "AAAAgAAAAAAAAAA": Cursor(
+        since(parts=(PART, OTHER_PART), changes_us=None, count=0), counted=True
+    ),
+    "YO1DgTHhl-vloyd-YgDN4gIAAaGWOtNAAAAADvjxAAZgxmx6KAAAAAAAABnwoAAAAAAEo2NjY2NjY2NjY2NjY2NjY2MAAACYloAAAAADDUAABm"
+    "DFleaEAA": Cursor(since(content=b"c" * 16)),
+}
+"""Cursors of version 1, as written before there was another, and one of version 2."""
+
+
+@pytest.mark.parametrize(("text", "cursor"), RECORDED.items(), ids=["1", "1-counted", "2"])
+def test_cursor_that_was_recorded_means_what_it_meant(text, cursor):
+    """A client may hold it for years: it is read as long as its version is, and written so today."""
+    assert cursor == read_cursor(TOKENS, QUERY, text)
+    assert text == sign_cursor(TOKENS, QUERY, cursor)
 
 
 def test_cursor_of_a_version_to_come_is_none():
