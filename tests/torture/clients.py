@@ -1,4 +1,4 @@
-"""Clients that never give up: producers, registrars, phones and readers, over one history.
+"""Clients that never give up: producers, registrars and readers, over one history. Phones are beside them (`phones`).
 
 A producer repeats a version until it is told that it is committed; a registrar repeats a name until it knows
 its handle, a removal until the handle is gone. Some connections are cut at random bytes first. Whatever is not
@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from tests.agreement.service.test_kill import micros
 from tests.torture import workload
 from tests.torture.exchange import Answer, Connection, Cut
 from tests.torture.history import Exchange, History, Sent, digest, pause
@@ -284,29 +283,6 @@ class Crowd(Client):
                 self.scene.standing[told[0]["id"]] = some[0]["sql"]
                 return
         self.history.violation(f"{self.name}: queries are not registered after twenty times")
-
-
-class Phone(Client):
-    """Has a query of its own, comes back for its answer, looks at others' now and then."""
-
-    async def begin(self) -> None:
-        """Register the query; without it there is nothing to do."""
-        self.query_id = await self.register(self.name)
-        self.latest_us: int | None = None
-
-    async def act(self) -> None:
-        """Ask for the answer: now, or at an instant that nobody else asks for."""
-        if self.query_id is None:
-            return
-        if self.rng.random() < 0.2 and self.scene.standing:
-            await self.invoke(self.rng.choice(list(self.scene.standing)))
-            return
-        at_us = None
-        if self.latest_us is not None and self.rng.random() < 0.3:
-            at_us = self.latest_us - self.rng.randint(0, 999_999)
-        told = await self.invoke(self.query_id, at_us=at_us)
-        if told is not None and told["now"] is not None and at_us is None:
-            self.latest_us = micros(told["now"])
 
 
 class Reader(Client):

@@ -107,6 +107,7 @@ class History:
         """Take note of a fault that was injected."""
         self.note("fault", Exchange(time.monotonic(), self._clock.now_us()), name=name, **what)
         self.counts[f"fault {name}"] += 1
+        self.counts["under way at faults"] += self.unresolved
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield all events, read back from the file."""

@@ -23,7 +23,7 @@ from tests.reference_streams import ReferenceStream, decoded
 from tests.reference_values import holds, value_of
 from tests.reference_windows import bounds
 from tests.torture.history import History, digest
-from tests.torture.row_ids import RowIds
+from tests.torture.row_ids import RowIds, ShownRow, in_one_order
 from tests.torture.workload import names
 
 TWIN_EVERY: Final = 50
@@ -317,7 +317,10 @@ def _differences(twin: Twin, one: dict[str, Any]) -> Iterator[str]:
         yield f"answered, and {error}"
         return
     until = one["offset"] + (given.get("limit") or len(expected.rows))
-    rows = _written(twin, query.bound.shape, expected.rows[one["offset"] : until], one)
+    shown: Sequence[ShownRow] = expected.rows[one["offset"] : until]
+    if given.get("held"):  # a client holds rows in no order
+        shown, body["rows"] = in_one_order(query.bound.shape, shown, body["rows"])
+    rows = _written(twin, query.bound.shape, shown, one)
     wanted = {
         "query": one["query"],
         "now": _text(expected.now_us),
@@ -337,7 +340,7 @@ def _differences(twin: Twin, one: dict[str, Any]) -> Iterator[str]:
 def _written(
     twin: Twin,
     shape: Shape,
-    rows: Sequence[tuple[str, int | None, tuple[Value | None, ...]]],
+    rows: Sequence[ShownRow],
     one: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """Return rows as answers show them; those of DISTINCT with the ids that `one` shows, where they may be theirs."""
@@ -370,7 +373,7 @@ def _text(us: Value | None) -> str | None:
     return since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _distinct(rows: Sequence[tuple[str, int | None, tuple[Value | None, ...]]]) -> list[Any]:
+def _distinct(rows: Sequence[ShownRow]) -> list[Any]:
     """Return one row for equal ones: where the earliest stands, leaving when the last one does."""
     kept: dict[tuple[Value | None, ...], list[Any]] = {}
     for ids, leaves_us, values in rows:

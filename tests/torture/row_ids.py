@@ -1,9 +1,14 @@
-"""Ids of rows of DISTINCT: digests of their values, of which a judge knows only what they have to be."""
+"""By what rows are known: ids, those of DISTINCT are digests of which a judge knows only what they have to be."""
 
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
+from psoup.engine.query.shape import Shape
 from psoup.engine.query.values.expression import Value
+
+ShownRow = tuple[str, int | None, tuple[Value | None, ...]]
+"""The ids of its tuples, when it leaves, its values."""
 
 DIGEST: Final = re.compile("[0-9a-f]{24}")
 
@@ -23,3 +28,18 @@ class RowIds:
             self._values[shown] = typed
             return self._of_values.setdefault(typed, shown)
         return self._of_values.get(typed, "a digest of its values")
+
+
+def in_one_order(
+    shape: Shape, expected: Sequence[ShownRow], held: Sequence[dict[str, Any]]
+) -> tuple[list[ShownRow], list[dict[str, Any]]]:
+    """Return expected rows, and those that a client holds, both in the order of what they are known by."""
+    if not shape.distinct:
+        return sorted(expected, key=lambda row: row[0]), sorted(
+            held, key=lambda row: str(row["_id"])
+        )
+    names = [output.name for output in shape.outputs]
+    return (
+        sorted(expected, key=lambda row: repr(row[2])),
+        sorted(held, key=lambda row: repr(tuple([row[name] for name in names]))),
+    )

@@ -29,7 +29,6 @@ from tests.torture.clients import (
     RESOLVE_S,
     Client,
     Crowd,
-    Phone,
     Producer,
     Reader,
     Registrar,
@@ -39,6 +38,8 @@ from tests.torture.deployment import FENCED, STORE_GONE, Deployment, Shape
 from tests.torture.history import History, Sent
 from tests.torture.nemesis import Faults, Nemesis
 from tests.torture.oracle import Verdict, judge
+from tests.torture.phones import Phone
+from tests.torture.together import Counting, judge_together
 from tests.torture.witness import Witness
 from tests.world import World
 
@@ -59,6 +60,7 @@ class Plan:
         rows_max, large: of the largest batches, and the part of batches of `readings` that is large.
         retained: rows that `readings` keeps.
         takeovers: in each whole minute, at least: with fewer nothing was shown.
+        together: operations that travel in one call of the log, on average at least: with fewer nothing was shown.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Plan:
     large: float = 0.03
     retained: int = 30_000
     takeovers: int = 0
+    together: float = 0.0
 
 
 @dataclass(slots=True)
@@ -132,6 +135,8 @@ async def torture(
             report.takeovers = max(0, len(run.witness.epochs) - 1)
             await _end(run)
             run.witness.close()
+            if plan.together:
+                report.figures |= judge_together(history, plan.together)
         report.verdict = await asyncio.to_thread(judge, history, report.operations)
         if plan.faults is not None and not history.counts["fault"]:
             history.violation("nothing was broken, so nothing was shown")
@@ -146,6 +151,8 @@ async def torture(
     report.counts, report.violations = history.counts, history.violations
     report.batches = history.batches
     report.figures["slowest answer s"] = history.slowest_s
+    for figure in ("held", "phone delta", "phone reset"):
+        report.figures[figure] = history.counts[figure]
     return report
 
 
@@ -169,6 +176,7 @@ async def _prepared(
         (Phone, plan.phones, "phone"),
         (Reader, plan.readers, "reader"),
         (Crowd, plan.crowds, "crowd"),
+        (Counting, int(plan.together > 0), "counting"),
     ]
     clients = [
         kind(scene, f"{name}-{number}", rng.getrandbits(32), plan.pace_s)
@@ -244,6 +252,10 @@ async def _calm(run: Run, report: Report) -> None:
         if asker.note_answer(asked, query_id, {"limit": 1_000}, offset=0) is None:
             run.history.violation(f"{query_id} does not answer in calm: {asked.answer}")
     asker.connection.close()
+    for phone in (client for client in run.clients if isinstance(client, Phone)):
+        if phone.query_id is not None and not await phone.come_back():
+            run.history.violation(f"{phone.name} is not answered in calm")
+        phone.connection.close()
     await _let_go(run)
     if run.plan.shape.workers > 1:
         await _same_bytes(run)

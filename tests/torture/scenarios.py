@@ -129,6 +129,27 @@ PLANS: Final[Mapping[str, tuple[Plan, str, float]]] = {
         "W-02: half of the connections are cut at some byte",
         1.0,
     ),
+    "together": (
+        Plan(
+            name="together",
+            shape=_apart(workers=1),
+            faults=Faults(
+                weights={"kill redis": 3, "kill worker": 2, "kill engine": 2, "kill api": 1},
+                every_s=(0.05, 0.5),
+                settled=True,
+            ),
+            producers=32,
+            pace_s=0.01,
+            rows_max=20,
+            large=0.0,
+            phones=4,
+            readers=1,
+            cuts=0.02,
+            together=1.2,
+        ),
+        "appends of one worker travel in groups; whatever carries them is killed under way",
+        1.5,
+    ),
     "each": (
         Plan(
             name="each",
