@@ -368,7 +368,8 @@ LINGER = Parameter(
     "linger",
     seconds_up_to(limits.LINGER_S_MAX),
     {"type": "string", "default": limits.LINGER_S_DEFAULT, "examples": ["250ms", "2s"]},
-    f"What changes within it is one answer: seconds, clipped to {limits.LINGER_S_MAX:g}.",
+    "Seconds from the begin of a wait, or from the last event, within which changes are one answer; a later change is"
+    f" told at once. Clipped to {limits.LINGER_S_MAX:g}.",
 )
 HISTORY = flag(
     "history",

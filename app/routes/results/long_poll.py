@@ -75,11 +75,15 @@ class Wait:
     """
 
     def __init__(self, call: Call, *, on: On, linger_s: float, left_s: float) -> None:
-        """Wait `left_s` seconds at most, in all turns; after a change `linger_s` more, for what comes with it."""
+        """Wait `left_s` seconds at most, in all turns; no change ends it before `linger_s` have passed.
+
+        What changes by then is one answer. A wait that has lasted longer ends with its first change at once.
+        """
+        begun_s = time.monotonic()
         self._call = call
         self._on = on
-        self._linger_s = linger_s
-        self._latest_s = time.monotonic() + left_s
+        self._gathers_until_s = begun_s + min(linger_s, left_s)
+        self._latest_s = begun_s + left_s
         self.shed = self.left = False
 
     async def ends_with_change(self, seen: Mapping[QueryId, Standing]) -> bool:
@@ -94,8 +98,9 @@ class Wait:
             sending.rest()
         try:
             wake = await self._call.room.wait(seen, on=self._on, timeout_s=left_s, leaving=leaving)
-            if wake is Wake.CHANGED and self._linger_s:
-                await asyncio.wait({leaving}, timeout=self._linger_s)
+            gathers_s = self._gathers_until_s - time.monotonic()
+            if wake is Wake.CHANGED and gathers_s > 0:
+                await asyncio.wait({leaving}, timeout=gathers_s)
         finally:
             self._call.waited(time.monotonic() - begun_s)
         self.shed, self.left = wake is Wake.SHED, wake is Wake.LEFT

@@ -49,7 +49,8 @@ class SyncBody(BaseModel):
     )
     linger: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
         default=limits.LINGER_S_DEFAULT,
-        description=f"Seconds within which changes are one answer, clipped to {limits.LINGER_S_MAX:g}.",
+        description="Seconds from the begin of the wait, or from the last event, within which changes are one answer;"
+        f" a later change is told at once. Clipped to {limits.LINGER_S_MAX:g}.",
     )
     max_bytes: Annotated[int, Field(ge=1)] = Field(
         default=limits.SYNC_BYTES_DEFAULT,

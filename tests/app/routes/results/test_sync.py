@@ -1,10 +1,13 @@
 """A sync tells of many queries at once what has changed, all at one position and one instant."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from psoup.app.routes.results import long_poll
 from psoup.app.waiting.pace import POLL_AFTER_MS
 from psoup.engine import limits
 from tests.app.routes.results.client import Client
@@ -13,6 +16,7 @@ from tests.app.support import START_US
 
 pytestmark = pytest.mark.services
 LONG_S = 50
+ENDLESS_S = 1e9
 NOBODY = "q_AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -131,6 +135,21 @@ def test_a_sync_waits_for_the_first_change_of_any(here: Site):
     here.wait_for(0)
     answer = sync(here, {above: cursors[above]}, wait=0.1)
     assert [above] == answer["unchanged"]
+
+
+def test_a_change_is_told_at_once_where_the_wait_has_lasted_its_linger(here: Site, monkeypatch):
+    """The clock is set ahead. A linger without an end is as long as the wait."""
+    clock = SimpleNamespace(monotonic=time.monotonic)
+    monkeypatch.setattr(long_poll, "time", clock)
+    monkeypatch.setattr(limits, "LINGER_S_MAX", ENDLESS_S)
+    query = here.register()
+    cursor = here.results(query)["cursor"]
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S, linger=ENDLESS_S)
+        here.wait_for(1)
+        clock.monotonic = lambda: time.monotonic() + LONG_S
+        here.trade(0)
+        assert 1 == waits.result()["results"][query]["count"]
 
 
 def test_rows_that_left_during_a_wait_are_told_with_what_ends_it(here: Site):
