@@ -87,11 +87,13 @@ class Apart:
         log = self.folder / f"{name}.log"
         return self._stack.enter_context(started(command, log))
 
-    def api(self, workers: int, settings: Mapping[str, str] | None = None) -> Service:
-        """Return the API of so many workers, ready."""
+    def api(
+        self, workers: int, settings: Mapping[str, str] | None = None, *, name: str = "api"
+    ) -> Service:
+        """Return the API of so many workers, ready; several at once have names of their own."""
         command = ["api", "--store", self.url, "--workers", str(workers)]
-        log = self.folder / f"api-{workers}.log"
-        serving = listening(command, log, data=self.folder / "api", settings=settings)
+        log = self.folder / f"{name}-{workers}.log"
+        serving = listening(command, log, data=self.folder / name, settings=settings)
         return self._stack.enter_context(serving)
 
     def worker_pids(self, api: Service) -> Sequence[int]:

@@ -1,8 +1,9 @@
 """Waiting for changes: how soon they are told, what thousands who wait cost, and what a sync costs that finds nothing.
 
-One service in a process of its own, over its durable store, and for thousands who wait also one worker of `psoup api`
-beside an engine; the clients are sockets of this process and share its cores with it. They wait for queries that
-differ, and only some of what is appended matches. Times are taken here, of the same clock.
+One service in a process of its own, over its durable store, and for those who wait also one worker of `psoup api`
+beside an engine; the clients are sockets of this process and share its cores with it. Thousands wait for queries that
+differ, and only some of what is appended matches. What a worker's clients wait for is appended at another worker: its
+position comes by way of the store and the engine. Times are taken here, of the same clock.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +29,10 @@ from psoup.engine.limits import MIB
 SQL = "SELECT sym, px FROM trades WHERE px > {low} BEGIN (NOW - INTERVAL '1' HOUR) END (NOW)"
 COLUMNS = [{"name": "sym", "type": "string"}, {"name": "px", "type": "float64"}]
 SUBSCRIBERS = (1, 100, 1_000)
+POLLS = (1, 1_000)
 ROUNDS = 30
+LONE_ROUNDS = 200
+"""Of one who waits with the `linger` that is set where none is given."""
 IDLE, SLOW = 10_000, 1_000
 AT_ONCE = 32
 """Connections asked on before the service is seen to have let them wait: it works on so many at once and more."""
@@ -39,6 +44,19 @@ SETTINGS = {"connections": "16000", "requests_watching": "16000"}
 
 Run = Callable[[], AbstractContextManager[tuple[Service, int]]]
 """Starts what is measured: the service, and its process that answers."""
+Places = Callable[[], AbstractContextManager[tuple[Service, Service]]]
+"""Starts a service at which clients wait, and the one at which rows are appended meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Polls:
+    """Clients that wait for one query, and ask anew when all of them were answered: `rounds` times."""
+
+    key: str
+    text: str
+    count: int
+    rounds: int
+    parameters: str = ""
 
 
 def contests(size: Size) -> Iterator[Survey]:
@@ -51,6 +69,21 @@ def contests(size: Size) -> Iterator[Survey]:
             f"waiting-events-{count}",
             f"from an append to {count:,} streams of events",
             functools.partial(told, count, size.pick(smoke=2, full=ROUNDS)),
+        )
+    for key, where, places in (
+        ("waiting-polls", "psoup serve", _one_place),
+        ("waiting-polls-worker", "psoup api, one worker, appended at another", _two_places),
+    ):
+        counts, rounds = ((2,), 2) if is_small else (POLLS, ROUNDS)
+        crowds = [
+            Polls(f"{key}-{count}", f"{count:,} that do not linger", count, rounds, "linger=0")
+            for count in counts
+        ]
+        usual = Polls(f"{key}-usual", "one as it is by default", 1, 2 if is_small else LONE_ROUNDS)
+        yield Survey(
+            key,
+            f"{where}: from an append to long polls",
+            functools.partial(polled, places, [*crowds, usual]),
         )
     idle, slow = (4, 2) if is_small else (IDLE, SLOW)
     crowded = f"{idle:,} long polls that wait, and {slow:,} streams that are read slowly"
@@ -97,12 +130,17 @@ class Crowd:
         if buffer is not None:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         one.connect(self._address)
-        one.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        one.sendall(_head(path))
         self.sockets.append(one)
         if reads:
             one.settimeout(0)
             self.received[one.fileno()] = bytearray()
             self._ready.register(one, selectors.EVENT_READ)
+
+    def ask_again(self, path: str) -> None:
+        """Ask for `path` on the connection that was asked on longest ago, whose answer was read."""
+        self.sockets.append(self.sockets.pop(0))
+        self.sockets[-1].sendall(_head(path))
 
     def read_until(self, mark: bytes, *, seconds: float) -> list[float]:
         """Return when each connection had received `mark`, of `perf_counter`, and forget what it has received.
@@ -144,19 +182,61 @@ def told(count: int, rounds: int) -> Sequence[Figure]:
             crowd.read_until(b"event: result", seconds=WAIT_S)
             _await_waiting(one, count)
             for number in range(rounds):
-                time.sleep(0.1)
-                name = f"S{number}_"
-                begun = time.perf_counter()
-                _append(one, name, 41.0)
-                committed = time.perf_counter()
-                seen = crowd.read_until(name.encode(), seconds=WAIT_S)
-                waits += [max(0.0, at - committed) for at in seen]
-                appends.append(committed - begun)
-    waits.sort()
-    key = f"waiting-events-{count}"
+                append_s, waits_s = _told_of_an_append(one, crowd, number)
+                waits += waits_s
+                appends.append(append_s)
+    return _how_soon(f"waiting-events-{count}", appends, waits, what="the event")
+
+
+def polled(places: Places, crowds: Sequence[Polls]) -> Sequence[Figure]:
+    """Return how long it takes from sending a row, and from its commit, to the answer of each who waits for it."""
+    figures: list[Figure] = []
+    with places() as (one, other):
+        (query,) = one.register([SQL.format(low=40)], "auto")
+        for polls in crowds:
+            appends, waits = _polled(one, other, query, polls)
+            figures += _how_soon(polls.key, appends, waits, what=f"the answer of {polls.text}")
+    return figures
+
+
+def _polled(
+    one: Service, other: Service, query: str, polls: Polls
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Return the seconds of each append at `other`, and from its end until each who waits at `one` was answered."""
+    waits: list[float] = []
+    appends: list[float] = []
+    with Crowd(one.port) as crowd:
+        for number in range(polls.rounds):
+            asked = f"cursor={_cursor(one, query)}&wait=60&{polls.parameters}"
+            for client in range(polls.count):
+                if client % AT_ONCE == 0:
+                    _await_waiting(one, client)
+                ask = crowd.ask_again if number else crowd.ask
+                ask(f"/v1/queries/{query}/results?{asked}")
+            _await_waiting(one, polls.count)
+            append_s, waits_s = _told_of_an_append(other, crowd, number)
+            waits += waits_s
+            appends.append(append_s)
+    return appends, waits
+
+
+def _told_of_an_append(one: Service, crowd: Crowd, number: int) -> tuple[float, list[float]]:
+    """Append the row of this number; return in how many seconds that is answered, and how much later each was told."""
+    time.sleep(0.1)
+    name = f"S{number}_"
+    begun = time.perf_counter()
+    _append(one, name, 41.0)
+    committed = time.perf_counter()
+    seen = crowd.read_until(name.encode(), seconds=WAIT_S)
+    return committed - begun, [max(0.0, at - committed) for at in seen]
+
+
+def _how_soon(
+    key: str, appends: Sequence[float], waits: Sequence[float], *, what: str
+) -> Sequence[Figure]:
     return [
         Figure(f"{key}-append", "append, until it is answered, median", _ms(appends, 0.5), "ms"),
-        Figure(f"{key}-p50", "from then to the event, median", _ms(waits, 0.5), "ms"),
+        Figure(f"{key}-p50", f"from then to {what}, median", _ms(waits, 0.5), "ms"),
         Figure(f"{key}-p99", "the same, one in a hundred", _ms(waits, 0.99), "ms"),
     ]
 
@@ -236,6 +316,27 @@ def _worker() -> Iterator[tuple[Service, int]]:
         one = apart.api(1, SETTINGS)
         _declare(one)
         yield one, apart.worker_pids(one)[0]
+
+
+@contextlib.contextmanager
+def _one_place() -> Iterator[tuple[Service, Service]]:
+    """Yield one service, at which clients wait and rows are appended."""
+    with _service() as (one, _):
+        yield one, one
+
+
+@contextlib.contextmanager
+def _two_places() -> Iterator[tuple[Service, Service]]:
+    """Yield two workers beside an engine: one at which clients wait, and one at which rows are appended."""
+    with Apart() as apart:
+        apart.engine()
+        one, other = (apart.api(1, SETTINGS, name=name) for name in ("waiting", "appending"))
+        _declare(one)
+        yield one, other
+
+
+def _head(path: str) -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 def _declare(one: Service) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from tests.stores import SharedServer
 pytestmark = [pytest.mark.anyio, pytest.mark.redis]
 
 SQL = "SELECT qty FROM trades WHERE qty > 0"
+ASKED_AFTER_AN_APPEND = 24
+"""Calls of the store, at most; eleven, unless there are two looks for those who wait."""
 LATE = {
     "sql": "SELECT qty FROM trades WHERE qty > :least",
     "params": {"least": 0},
@@ -118,6 +121,39 @@ async def test_what_one_worker_took_all_others_show(workers: tuple[Api, Api]):
     path = f"/v1/queries/{query_id}/results"
     answers = [await api.get(path, params=at) for api in (one, other, one)]
     assert 1 == len({answer.content for answer in answers})
+
+
+async def test_what_a_worker_asks_after_an_append_does_not_grow_with_those_who_wait(
+    workers: tuple[Api, Api], monkeypatch: pytest.MonkeyPatch
+):
+    """One look and one answer for all, and nothing while they wait; where the store stands is read by one thread."""
+    one, other = workers
+    room = one.app.state.context.room
+    client = one.service.store._client  # type: ignore[union-attr]
+    responses, asked = client._responses, list[Any]()
+
+    def counted(commands: Any, lost: Any) -> Any:
+        if threading.current_thread().name != "psoup-follow":
+            asked.append(commands)
+        return responses(commands, lost)
+
+    monkeypatch.setattr(client, "_responses", counted)
+    query_id = await one.register(SQL)
+    told = await one.results(query_id)
+    for number, many in enumerate((1, 200)):
+        given = {"cursor": told["cursor"], "wait": WAIT_S, "linger": 0}
+        waits: list[asyncio.Task[Any]] = []
+        while len(waits) < many:  # no more at once than are worked on at once
+            more = range(min(20, many))
+            waits += [asyncio.create_task(one.results(query_id, **given)) for _ in more]
+            while room.statistics().waiting < len(waits):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        asked.clear()
+        await other.rows([row(number, qty=1)])
+        answers = await asyncio.gather(*waits)
+        assert [1] * many == [len(answer["rows"]) for answer in answers]
+        assert 0 < len(asked) <= ASKED_AFTER_AN_APPEND, asked
+        told = answers[0]
 
 
 async def test_query_that_fills_is_known_to_all_workers(workers: tuple[Api, Api], engine: Engine):
