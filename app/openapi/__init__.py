@@ -2,5 +2,6 @@
 
 Reading order: `serving` (when it is made), `document` (operations and components), `operations` (texts beside
 the declarations), `responses` (shared responses and headers), `problem_bodies` (bodies of failures), `examples`
-(requests that were sent, with their answers), `docs_page` (Swagger UI under `/docs`).
+(requests that were sent, with their answers), `event_examples` (streams of events with these answers), `docs_page`
+(Swagger UI under `/docs`).
 """

@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from psoup.app.http.access.keys import INGEST
 from psoup.app.http.problems import PROBLEM_TYPES
+from psoup.app.openapi.event_examples import event_examples
 from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from psoup.app.openapi.operations import OPERATIONS, PATH_PARAMETERS, TAGS
 from psoup.app.openapi.problem_bodies import CODES
@@ -68,7 +69,7 @@ def document(endpoints: Sequence[Endpoint], *, title: str, version: str) -> dict
     for endpoint in endpoints:
         if endpoint.method == QUERY:  # OpenAPI knows it from 3.2 on; what is described is the POST
             continue
-        shown = examples_of(examples, endpoint.name)
+        shown = examples_of(examples, endpoint.name) + event_examples(examples, endpoint.name)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, shown)
     return {
         "openapi": "3.1.0",

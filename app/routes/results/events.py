@@ -1,9 +1,9 @@
 """What a query answers, as a stream of events: each says what has changed since the one before it."""
 
 import functools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
@@ -24,7 +24,7 @@ from psoup.app.routes.results.pages import await_registered
 from psoup.app.waiting.audience import Audience, Heard, Manner
 from psoup.app.waiting.standing import Standing, standing_of
 from psoup.app.waiting.watch import On, Wake
-from psoup.app.wire.answers.event_stream import MEDIA_TYPE, PING, event
+from psoup.app.wire.answers.event_stream import MEDIA_TYPE, PING, described_events, event
 from psoup.app.wire.answers.negotiation import accepts
 from psoup.app.wire.models.results.invocations import Presentation
 from psoup.app.wire.parameters import COUNT, CURSOR, LINGER, META, ON, SHAPE
@@ -243,27 +243,11 @@ _LAST_EVENT_ID: Final = {
     "description": "The `id` of the last event, as browsers send it: a cursor, which goes before the parameter.",
     "schema": {"type": "string"},
 }
-_EVENT: Final = """retry: 2000
-
-event: result
-id: AQAAAB...
-data: {"query":"q_7HcT0u9XbK2mPq4sVw1zRd","gen":1793521800000,"seq":981233,"reset":false,"rows":[],"count":3}
-
-:
-
-event: end
-data: {"code":"not-found","status":404}
-
-"""
-_CONTENT: Final[Mapping[str, Any]] = {
-    MEDIA_TYPE: {
-        "schema": {
-            "type": "string",
-            "description": "Events `result`: one page of what has changed, a ResultsAnswer; its `id` is the cursor. At"
-            " the end `end`: a problem that says why nothing will follow.",
-            "examples": [_EVENT],
-        }
-    }
+_CONTENT: Final = {
+    MEDIA_TYPE: described_events(
+        "`result`: one page of what has changed, the `data` a `ResultsAnswer` on one line, and the `id` its cursor, which only"
+        " the last page of an answer has."
+    )
 }
 ENDPOINTS: Final[Sequence[Endpoint]] = (
     Endpoint(

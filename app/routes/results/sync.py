@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
@@ -20,7 +20,7 @@ from psoup.app.routes.results.event_stream import EventStream, Told, Writer, end
 from psoup.app.routes.results.long_poll import Wait
 from psoup.app.routes.results.sync_evaluation import Stand, Synced, evaluate, seen_of
 from psoup.app.waiting.watch import On, Wake
-from psoup.app.wire.answers.event_stream import MEDIA_TYPE, event
+from psoup.app.wire.answers.event_stream import MEDIA_TYPE, described_events, event
 from psoup.app.wire.answers.negotiation import accepts, encode_content
 from psoup.app.wire.control import read_model
 from psoup.app.wire.handles import read_handle
@@ -231,14 +231,11 @@ def _response(call: Call, synced: Synced, body: bytes) -> Response:
     return Response(encoded, headers=headers, media_type=JSON)
 
 
-_EVENTS: Final[Mapping[str, Any]] = {
-    MEDIA_TYPE: {
-        "schema": {
-            "type": "string",
-            "description": "Events `result`: a SyncAnswer each, whenever something has changed. At the end `end`: a"
-            " problem that says why nothing will follow.",
-        }
-    }
+_EVENTS: Final = {
+    MEDIA_TYPE: described_events(
+        "`result`: what has changed in all queries, the `data` a `SyncAnswer` on one line; there is no `id`: who connects again"
+        " sends the cursors that he holds."
+    )
 }
 _SYNC: Final = Endpoint(
     "POST",

@@ -1,6 +1,8 @@
 """Server-sent events: bytes of a `text/event-stream` (WHATWG HTML, 9.2)."""
 
-from typing import Final
+from typing import Any, Final
+
+from psoup.engine import limits
 
 MEDIA_TYPE: Final = "text/event-stream"
 PING: Final = b":\n\n"
@@ -16,3 +18,12 @@ def event(name: str, data: bytes, *, cursor: str | None = None) -> bytes:
 def retry(milliseconds: int) -> bytes:
     """Return what tells a browser how long to wait before it connects again."""
     return b"retry: %d\n\n" % milliseconds
+
+
+def described_events(result: str) -> dict[str, Any]:
+    """Return what the OpenAPI says of a stream of events; `result` says what its events `result` are."""
+    text = (
+        f"Server-sent events, each ended by an empty line. It begins with `retry`. {result}"
+        f" `end`: nothing will follow, and a `Problem` says why. A comment, `:`, comes every {limits.EVENTS_PING_S:g} s in which nothing happens."
+    )
+    return {"schema": {"type": "string", "description": text}}

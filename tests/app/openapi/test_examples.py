@@ -11,7 +11,6 @@ from psoup.app.http.problems import PROBLEM_TYPES
 from psoup.app.openapi.examples import Example, examples_of, load_examples, problem_examples
 from psoup.app.openapi.operations import OPERATIONS, TAGS
 from psoup.app.openapi.problem_bodies import CODES, PROBLEM_BODIES
-from psoup.app.wire.answers.event_stream import MEDIA_TYPE as EVENTS
 from psoup.app.wire.rows.body import ARROW, JSON
 from tests.app.openapi.keyed_story import keyed_settings, told_with_keys
 from tests.app.openapi.story import FIGURES, STORY, Step, told
@@ -48,8 +47,6 @@ OF_THE_MOMENT = frozenset(
             )
         ),
         ("ready", "503", JSON),
-        ("follow_query", "200", EVENTS),
-        ("sync_queries", "200", EVENTS),
         ("metrics", "200", "text/plain; version=0.0.4; charset=utf-8"),
         ("llms", "200", "text/plain"),
     }
@@ -112,8 +109,8 @@ def test_examples_are_there_for_every_operation():
 def test_bodies_are_described_with_examples(described):
     """What is sent and what is answered as text has a description, and a request that was sent or an answer that came.
 
-    Not what depends on the moment: a commit that waits, a service that is not ready, a stream without an end; nor a
-    page of text, which shows itself.
+    Not what depends on the moment: a commit that waits, a service that is not ready; nor a page of text, which shows
+    itself.
     """
     bare = []
     for path, method, operation in operations(described):

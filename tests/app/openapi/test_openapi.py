@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx2
+import orjson
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from pydantic import BaseModel
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -20,7 +22,11 @@ from psoup.app.main import create_app
 from psoup.app.routes.endpoint import QUERY
 from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.settings import Settings
-from psoup.app.wire.rows.body import ARROW, NDJSON
+from psoup.app.wire.answers.event_stream import MEDIA_TYPE as EVENTS
+from psoup.app.wire.models.invocations import ResultsAnswer
+from psoup.app.wire.models.problem import Problem
+from psoup.app.wire.rows.body import ARROW, JSON, NDJSON
+from psoup.engine import limits
 from tests.app.serving import served
 from tests.app.support import COLUMNS, missed_its_turn
 from tests.patience import wait_until
@@ -30,6 +36,13 @@ SETTINGS = Settings(store="memory://", port=0, ingest_deadline_s=5, invoke_deadl
 IN_SUITE = settings().derandomize
 EXAMPLES = 4 if IN_SUITE else settings().max_examples // 4
 """Of each of seventy tests: by `make torture` 250 that are drawn anew."""
+NOBODY = "q_AAAAAAAAAAAAAAAAAAAAAA"
+CLICKS = (
+    "SELECT px FROM clicks BEGIN ('2020-01-01') END ('2020-01-02')",
+    "SELECT px FROM clicks",
+)
+"""The answer of the first never changes again."""
+PING_S = 0.005
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -37,13 +50,13 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+OF_EVENTS: dict[str, type[BaseModel]] = {"result": ResultsAnswer, "end": Problem}
 DESCRIBED: dict[str, Any] = create_app(SETTINGS).openapi()
 WHAT_STANDS: dict[str, Any] = {
     "include-path-regex": r"\{",
     "exclude-method": "DELETE",
-    "exclude-path-regex": "/events$",
 }
-"""Operations on what a path names; a stream of events has no end soon."""
+"""Operations on what a path names."""
 WITHOUT_BOUNDS = {"operations": [{**WHAT_STANDS, "phases": {"coverage": {"enabled": False}}}]}
 """Requests at the bounds of each parameter, some fifty an operation, are sent to what stands, or else to nothing.
 
@@ -54,10 +67,8 @@ drawn = schemathesis.openapi.from_dict(
     DESCRIBED,
     config=schemathesis.Config.from_dict(WITHOUT_BOUNDS if IN_SUITE else {}),
 )
-of_what_stands = (
-    schema.include(path_regex=WHAT_STANDS["include-path-regex"])
-    .exclude(method=WHAT_STANDS["exclude-method"])
-    .exclude(path_regex=WHAT_STANDS["exclude-path-regex"])
+of_what_stands = schema.include(path_regex=WHAT_STANDS["include-path-regex"]).exclude(
+    method=WHAT_STANDS["exclude-method"]
 )
 
 
@@ -69,11 +80,17 @@ def as_bytes(_: Any, value: Any) -> bytes:
 
 @pytest.fixture(scope="module")
 def standing() -> Iterator[tuple[str, dict[str, str], str]]:
-    """Yield the address of a server, path parameters that name what stands there, and the handle of a history."""
+    """Yield the address of a server, path parameters that name what stands there, and the handle of a history.
+
+    Its streams of events end soon.
+    """
     with (
+        pytest.MonkeyPatch.context() as patch,
         served(SETTINGS) as (host, port),
         httpx2.Client(base_url=f"http://{host}:{port}") as client,
     ):
+        patch.setattr(limits, "EVENTS_S", 10 * PING_S)
+        patch.setattr(limits, "EVENTS_PING_S", PING_S)
         wait_until(lambda: client.get("/readyz").status_code == 200, "it is ready")
         body: dict[str, Any] = {"columns": COLUMNS, "time": "ts"}
         assert 201 == client.put("/v1/streams/trades", json=body).status_code
@@ -89,22 +106,22 @@ def standing() -> Iterator[tuple[str, dict[str, str], str]]:
         yield str(client.base_url), names, asked.json()["history"]["id"]
 
 
-@drawn.parametrize()
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
-def test_openapi_of_drawn_requests_is_kept(case, standing):
-    """Whatever is drawn for an operation, its answer is one that is described."""
-    url, *_ = standing
-    _keeps_to_it(case, url)
-
-
 @of_what_stands.parametrize()
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_openapi_of_what_stands_is_kept(case, standing):
-    """The same for paths that name a stream or a query there is; what stands is left standing."""
+    """Whatever is drawn for a stream or a query there is, its answer is one that is described; all is left standing."""
     url, names, history_id = standing
     if case.path.startswith("/v1/histories"):
         names = {**names, "id": history_id}
     case.path_parameters = {name: names[name] for name in case.path_parameters or {}}
+    _keeps_to_it(case, url)
+
+
+@drawn.parametrize()
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+def test_openapi_of_drawn_requests_is_kept(case, standing):
+    """The same for all operations and whatever they name; some remove what stands, so these are the last."""
+    url, *_ = standing
     _keeps_to_it(case, url)
 
 
@@ -114,6 +131,12 @@ def _keeps_to_it(case: Any, url: str) -> None:
     answer = case.call(base_url=url)
     while not_a_server_error in checks and missed_its_turn(answer):
         answer = case.call(base_url=url)
+    if answer.headers.get("content-type", [""])[0].startswith(EVENTS):
+        # A schema describes the text as a whole, and what schemathesis judges by it is each event.
+        checks = [check for check in checks if check is not response_schema_conformance]
+        for event in events_in(answer.text):
+            if "data" in event:
+                OF_EVENTS[event["event"]].model_validate_json(event["data"])
     case.validate_response(answer, checks=checks)
 
 
@@ -157,6 +180,55 @@ def test_openapi_names_the_headers_by_which_clients_come_back():
         "/v1/queries/{id}/results": {"Prefer", "If-None-Match"},
         "/v1/queries/{id}/events": {"Last-Event-ID"},
     } == found
+
+
+@pytest.mark.parametrize(
+    ("operation", "method", "path", "asked"),
+    [
+        ("follow_query", "GET", "/v1/queries/{id}/events", ({}, {})),
+        (
+            "sync_queries",
+            "POST",
+            "/v1/sync",
+            ({"queries": {NOBODY: {}}}, {"queries": {"{id}": {}}}),
+        ),
+    ],
+)
+def test_openapi_shows_each_event_as_it_is_sent(standing, operation, method, path, asked):
+    """Its fields, and the members of what it holds: of a stream that is over, and of one that goes on."""
+    url, *_ = standing
+    httpx2.put(f"{url}/v1/streams/clicks", json={"columns": COLUMNS[1:]}).raise_for_status()
+    posted = [httpx2.post(f"{url}/v1/queries", json={"sql": sql}) for sql in CLICKS]
+    content = DESCRIBED["paths"][path][method.lower()]["responses"]["200"]["content"][EVENTS]
+    assert operation == DESCRIBED["paths"][path][method.lower()]["operationId"]
+    assert all(f"`{name}`" in content["schema"]["description"] for name in ("result", "end", ":"))
+    sent: set[Any] = set()
+    for query, body in zip(posted, asked, strict=True):
+        handle = query.json()["id"]
+        text = orjson.dumps(body).replace(b"{id}", handle.encode())
+        headers = {"Accept": EVENTS, "Content-Type": JSON}
+        address = url + path.format(id=handle)
+        answer = httpx2.request(method, address, content=text, headers=headers)
+        assert answer.headers["content-type"].startswith(EVENTS)
+        sent |= kinds_in(answer.text)
+    shown = {name: kinds_in(one["value"]) for name, one in content["examples"].items()}
+    assert ["result", "comment", "end"] == list(shown)
+    assert set.union(*shown.values()) == sent
+
+
+def kinds_in(text: str) -> set[Any]:
+    """Return each kind of event in a stream: its fields, its name, and the members of its data."""
+    return {
+        (*event, event.get("event"), *orjson.loads(event.get("data", "{}")))
+        for event in events_in(text)
+    }
+
+
+def events_in(text: str) -> list[dict[str, str]]:
+    """Return the fields of each event in a stream; a comment has one without a name."""
+    blocks = text.removesuffix("\n\n").split("\n\n")
+    lines = [[line.partition(":") for line in block.split("\n")] for block in blocks]
+    return [{name: value.strip() for name, _, value in block} for block in lines]
 
 
 def test_openapi_every_endpoint_declares_its_scope():
