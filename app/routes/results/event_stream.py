@@ -37,8 +37,8 @@ from psoup.engine.errors import EngineError
 
 RETRY_S: Final = 1.0
 """After what the store, or too much else to do, did not let pass."""
-_HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""The second tells nginx to pass each event on at once."""
+_HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no"}
+"""What stands between is not to gather events to compress them, and nginx not to gather them at all."""
 _PROBLEM_OPTIONS: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 

@@ -35,7 +35,7 @@ def test_it_tells_everything_and_then_what_changes(here: Site):
     here.trade(0)
     with here.events(query) as events:
         assert "text/event-stream" in str(events.answer.headers["content-type"])
-        assert "no-store" == events.answer.headers["cache-control"]
+        assert "no-store, no-transform" == events.answer.headers["cache-control"]
         assert Event("retry", limits.EVENTS_RETRY_MS) == events.raw()
         first = told(events)
         assert ("result", True, [41.0]) == (

@@ -1,13 +1,10 @@
-"""Clients that come back, in random worlds: over each service, through caches and proxies, while one is killed."""
+"""Clients that come back, in random worlds: over each service, through caches that meddle, while one is killed."""
 
 import asyncio
 import os
-import shutil
 import signal
-import socket
-import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -22,11 +19,9 @@ from tests.app.routes.results.worlds import (
     GROUP_QUERIES,
     World,
 )
-from tests.app.serving import served
-from tests.app.support import SETTINGS, Api
+from tests.app.support import Api
 from tests.conformance.following import wait_answering
 from tests.patience import WAIT_S, wait_until
-from tests.ports import free_port
 from tests.stores import SharedServer
 
 pytestmark = pytest.mark.anyio
@@ -34,24 +29,6 @@ pytestmark = pytest.mark.anyio
 STEPS = 60
 LONG = range(1, 21)
 """Seeds of long runs."""
-NGINX = """
-user root; daemon off; pid {folder}/pid; error_log stderr;
-events {{}}
-http {{
-  access_log off; gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;
-  client_body_temp_path {folder}; proxy_temp_path {folder};
-  fastcgi_temp_path {folder}; uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  proxy_cache_path {folder}/cache keys_zone=answers:1m;
-  server {{
-    listen 127.0.0.1:{port};
-    location / {{
-      proxy_pass http://127.0.0.1:{behind};
-      proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
-      {caching}
-    }}
-  }}
-}}
-"""
 
 
 @pytest.mark.services
@@ -60,7 +37,7 @@ async def test_clients_have_what_a_full_answer_shows(api: Api, seed):
     """In every format, alone and many at once, whatever of their answers was lost, late or read in part."""
     world = World(seed, EVENT_QUERIES)
     await world.begin(api.client)
-    await played(world)
+    await world.play(STEPS)
     assert world.seen["delta"] > world.seen["reset"] > 0
 
 
@@ -71,7 +48,7 @@ async def test_clients_have_what_a_full_answer_shows_for_long(api: Api, seed):
     """The same, over more steps and seeds; all that can happen does."""
     world = World(100 + seed, EVENT_QUERIES)
     await world.begin(api.client)
-    await played(world, 5 * STEPS)
+    await world.play(5 * STEPS)
     happened = {name for name, times in world.seen.items() if times}
     assert {"away", "lost", "crossed", "cursor not saved", "pages", "delta", "removed"} <= happened
 
@@ -83,7 +60,7 @@ async def test_clients_behind_a_browser_s_cache_have_what_is_true_now(api: Api):
     cache = BrowserCache(api.client._transport)
     async with through(cache) as http:
         await world.begin(http, direct=api.client)
-        await played(world)
+        await world.play(STEPS)
         for _ in range(2):
             await world.all_come_back()
     assert cache.kept > 0
@@ -145,54 +122,6 @@ async def test_clients_outlive_kills_for_long(tmp_path, seed):
     assert world.seen["delta"] > world.seen["reset"]
 
 
-@pytest.mark.parametrize(
-    ("caching", "status"),
-    [("", 304), ("proxy_cache answers; add_header X-Cache $upstream_cache_status always;", 200)],
-)
-def test_clients_behind_nginx_have_what_is_true(tmp_path, caching, status):
-    """It buffers and compresses. As a cache it keeps nothing private, and takes conditions off what it passes."""
-    with served(SETTINGS) as (_, behind):
-        port = free_port()
-        (tmp_path / "nginx.conf").write_text(
-            NGINX.format(folder=tmp_path, port=port, behind=behind, caching=caching)
-        )
-        command = [program("nginx"), "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]
-        with started(command, port):
-            statuses = asyncio.run(judged_by_a_client(f"http://127.0.0.1:{port}", behind))
-    assert len(EVENT_QUERIES) * [status] == statuses
-
-
-def test_clients_behind_varnish_have_what_is_true(tmp_path):
-    """As it is installed, it keeps nothing that is private, and passes conditions on or judges them itself."""
-    with served(SETTINGS) as (_, behind):
-        port = free_port()
-        command = [program("varnishd"), "-F", "-j", "none", "-n", str(tmp_path / "varnish")]
-        command += ["-a", f"127.0.0.1:{port}", "-b", f"127.0.0.1:{behind}"]
-        with started(command, port):
-            statuses = asyncio.run(judged_by_a_client(f"http://127.0.0.1:{port}", behind))
-    assert len(EVENT_QUERIES) * [304] == statuses
-
-
-async def judged_by_a_client(url: str, behind: int) -> list[int]:
-    """Play a world through a proxy at `url`; return how it then answers conditions that hold, by query."""
-    statuses = []
-    world = World(7, EVENT_QUERIES)
-    direct = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{behind}", timeout=WAIT_S)
-    async with httpx2.AsyncClient(base_url=url, timeout=WAIT_S) as http, direct:
-        await world.begin(http, direct)
-        await played(world)
-        for query_id in world.query_ids:
-            path = f"/v1/queries/{query_id}/results"
-            first = await http.get(path)
-            assert first.headers.get("x-cache", "MISS") == "MISS", "a private answer was not kept"
-            tag = first.headers["etag"]
-            assert tag == (await direct.get(path)).headers["etag"]
-            again = await http.get(path, headers={"If-None-Match": tag})
-            assert tag == again.headers["etag"]
-            statuses.append(again.status_code)
-    return statuses
-
-
 async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[World, list[int]]:
     """Play a world on a service that is killed so often; return it, and how many clients each kill made begin again."""
     resets = []
@@ -210,7 +139,7 @@ async def outlived(seed: int, folder: Path, *, kills: int, steps: int) -> tuple[
                 begin_anew = await world.all_begin_anew()
                 if life:
                     resets.append(begin_anew)
-                await played(world, steps)
+                await world.play(steps)
             # The last one stops its server as well.
             service.send(signal.SIGKILL if life < kills else signal.SIGTERM)
             service.wait()
@@ -241,7 +170,7 @@ async def outlived_apart(
                 world.http = world.direct = http
                 begin_anew = await world.all_begin_anew()
                 resets += [begin_anew] if life else []
-                await played(world, steps)
+                await world.play(steps)
                 if life < kills:
                     resets += await _engine_killed(world, engines)
             if life < kills:
@@ -279,12 +208,6 @@ def _kill_worker(api: Process) -> None:
     wait_until(lambda: worker in seen("worker-ended"), "its parent has seen it")
 
 
-async def played(world: World, steps: int = STEPS) -> None:
-    for _ in range(steps):
-        await world.step()
-    await world.all_come_back()
-
-
 class Gets(Between):
     """Lets requests that only read go by a proxy, and the others by the side of it."""
 
@@ -302,29 +225,3 @@ class Gets(Between):
 async def through(transport: httpx2.AsyncBaseTransport) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client that goes by `transport`; what that goes by is left open."""
     yield httpx2.AsyncClient(transport=transport, base_url="http://localhost")
-
-
-@contextmanager
-def started(command: list[str], port: int) -> Iterator[None]:
-    """Run a proxy meanwhile; it listens on `port`."""
-    process = subprocess.Popen(command)
-    try:
-        wait_until(lambda: process.poll() is not None or listens(port), "the proxy listens")
-        assert None is process.poll(), "the proxy runs"
-        yield
-    finally:
-        process.terminate()
-        process.wait(WAIT_S)
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
-
-
-def program(name: str) -> str:
-    """Return the path of a program; skip the test where there is none."""
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"{name} is not installed here: what passes through it was not checked")
-    return path

@@ -113,6 +113,12 @@ class World:
         else:
             await self._come_back(query_id, client)
 
+    async def play(self, steps: int) -> None:
+        """Let so many steps happen; then every client asks."""
+        for _ in range(steps):
+            await self.step()
+        await self.all_come_back()
+
     @property
     def query_ids(self) -> list[str]:
         """Return the handles of all queries."""
