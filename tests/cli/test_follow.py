@@ -2,18 +2,22 @@
 
 import io
 import json
+import re
 import sys
 import threading
+from functools import partial
 
 import httpx2
 import pytest
 from rich.console import Console, ConsoleDimensions
 from rich.text import Text
 
+from psoup.app.cli.actions import query as asking
 from psoup.app.cli.actions.beside import beside
 from psoup.app.cli.actions.following import LiveAnswer, Pace, looks
 from psoup.app.cli.actions.watched_rows import WatchedRows
-from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges
+from psoup.app.cli.terminal.answer_screen import AnswerScreen
+from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, Mark, RowChanges
 from psoup.client.calls import PsoupClient, RetryPolicy
 from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from tests.patience import WAIT_S, wait_until
@@ -301,6 +305,47 @@ def test_follow_in_a_pipe_writes_a_line_for_each_change(psoup, stream):
         line["now"],
         line["_x"],
     )
+
+
+def test_watching_on_a_dumb_terminal_marks_what_enters_and_what_leaves(stream, monkeypatch):
+    """It can neither draw nor colour: tables follow each other, and signs stand beside rows."""
+    described = stream.register(SLIDING)
+    send(stream, 1, 2)
+    written = io.StringIO()
+    screen = Console(file=written, force_terminal=True, _environ={"TERM": "dumb"})
+    assert screen.is_dumb_terminal
+    monkeypatch.setattr(asking, "standard_output", lambda: screen)
+    monkeypatch.setattr(asking, "Pace", partial(Pace, sleep=lambda _: send(stream, 12)))
+    asking.show(stream, described, asking.View(watch=True, times=2))
+    rows = re.findall(r"^([-+~]?) *([0-9]+) *$", written.getvalue(), re.MULTILINE)
+    assert [("", "1"), ("", "2"), ("-", "1"), ("", "2"), ("+", "12")] == rows
+
+
+def test_changes_are_seen_on_a_screen_without_colours():
+    """`NO_COLOR`: the age of what has entered has a plus before it, of what has left a minus."""
+    written = io.StringIO()
+    screen = Console(
+        file=written, force_terminal=True, width=40, height=9, _environ={"NO_COLOR": "1"}
+    )
+    marks = [Mark(), *(mark for _, mark in aged({"1": "left", "2": "entered"}))]
+    rows = [{"n": number} for number in range(3)]
+    screen.print(AnswerScreen(COLUMNS[1:], rows, count=2, caption=Text(""), marks=marks))
+    drawn = written.getvalue()
+    assert not re.search(r"\x1b\[[0-9;]*[34][0-9]", drawn), "no colour"
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", drawn)
+    assert ["n", "0", "-1s", "1", "+1s", "2"] == plain.split()
+
+
+def aged(changes):
+    """Return rows by what has become of each a second ago, with their marks."""
+    rows = {key: {"_id": key} for key in changes}
+    seen = RowChanges()
+    seen.note(rows, (), (), 0.0)
+    left = [row for key, row in rows.items() if changes[key] == "left"]
+    entered = [row for key, row in rows.items() if changes[key] == "entered"]
+    kept = {key: row for key, row in rows.items() if row not in left}
+    seen.note(kept, entered, left, 1.0)
+    return seen.shown(2.0)
 
 
 def test_follow_of_no_query_is_refused(psoup):

@@ -98,6 +98,29 @@ def looks(
         pace.rest(begun_s, envelope=envelope, is_news=is_news)
 
 
+def noted_looks(rows: WatchedRows, pace: Pace) -> Iterator[Look]:
+    """Yield what `looks` does; standard error tells when the service does not answer, and when it does again."""
+    notes = standard_error()
+    told: list[str] = []
+
+    def absent(why: str) -> None:
+        if not told:
+            notes.print(Text(f"{why} Asking again.", style=QUIET))
+        told.append(why)
+
+    for look in looks(rows.look, pace, absent):
+        if told:
+            notes.print(Text("The service answers again.", style=QUIET))
+            told.clear()
+        yield look
+
+
+def signs_of(look: Look) -> Mapping[str, str]:
+    """Return the sign of each row that has entered, left or changed at a look, by its `_id`."""
+    changes = (("left", look.left), ("entered", look.entered), ("changed", look.changed))
+    return {row["_id"]: _SIGNS[change] for change, rows in changes for row in rows}
+
+
 def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: bool) -> None:
     """Write a line for each row that has left, for each that has entered, and for each group that has changed.
 
@@ -107,18 +130,7 @@ def write_changes(rows: WatchedRows, pace: Pace, *, as_json: bool, only_new: boo
         as_json: NDJSON, else `+`, `-` or `~`, NOW, and the values by their names.
         only_new: nothing about the rows that are there at the beginning.
     """
-    notes = standard_error()
-    told: list[str] = []
-
-    def absent(why: str) -> None:
-        if not told:
-            notes.print(Text(f"{why} Asking again.", style=QUIET))
-        told.append(why)
-
-    for number, look in enumerate(looks(rows.look, pace, absent)):
-        if told:
-            notes.print(Text("The service answers again.", style=QUIET))
-            told.clear()
+    for number, look in enumerate(noted_looks(rows, pace)):
         for row in look.left:
             _write_change("left", row, look.envelope, as_json=as_json)
         for row in () if only_new and not number else look.entered:

@@ -3,20 +3,27 @@
 import csv
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
 from rich.console import Console, Group
 from rich.text import Text
 
-from psoup.app.cli.actions.following import SCREEN_ROWS_MAX, LiveAnswer, Pace
+from psoup.app.cli.actions.following import (
+    SCREEN_ROWS_MAX,
+    LiveAnswer,
+    Pace,
+    noted_looks,
+    signs_of,
+)
 from psoup.app.cli.actions.instants import notes_on_now
-from psoup.app.cli.actions.newest_rows import NewestRows, newest_rows
 from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.common import OutputFormat, write_bytes, write_line
 from psoup.app.cli.terminal.answer_parts import caption_of, columns_of
+from psoup.app.cli.terminal.answer_screen import MARK
 from psoup.app.cli.terminal.output import rows_table, standard_error, standard_output, warnings
 from psoup.client.calls import JsonObject, PsoupClient
 from psoup.engine.query.parameters import Parameters
@@ -93,30 +100,48 @@ def show(service: PsoupClient, described: Mapping[str, Any], view: View) -> None
     elif console.is_terminal and not console.is_dumb_terminal:
         _watch(console, service, described, view)
     else:
-        for found in _looks(service, described, view):
-            console.print(_table(described, view, found.envelope, found.rows, part="newest"))
+        _watch_in_tables(console, service, described, view)
 
 
 def _watch(
     console: Console, service: PsoupClient, described: Mapping[str, Any], view: View
 ) -> None:
     """Keep the newest rows on the whole terminal up to date, with what enters and what leaves."""
-    most = min(view.limit or SCREEN_ROWS_MAX, PAGE_ROWS)
-    now = {} if view.now is None else {"now": view.now}
-    rows = WatchedRows(service, str(described["id"]), most=most, **now)
+    rows = _watched(service, described, view, most=SCREEN_ROWS_MAX)
     pace = Pace(every_s=view.every_s, times=view.times)
     LiveAnswer(console, columns_of(described, ids=view.ids), caption_of).run(rows, pace)
 
 
-def _looks(service: PsoupClient, described: Mapping[str, Any], view: View) -> Iterator[NewestRows]:
-    """Yield look after look at the newest rows of the answer, until those asked for have been had."""
-    looks = 0
-    rows = view.limit or TABLE_ROWS_DEFAULT
-    while True:
-        yield newest_rows(service, str(described["id"]), min(rows, PAGE_ROWS), _parameters(view))
-        looks += 1
-        if not _look_again(view, looks):
-            return
+def _watch_in_tables(
+    console: Console, service: PsoupClient, described: Mapping[str, Any], view: View
+) -> None:
+    """Print table after table: a sign stands beside rows that have entered or left since the one before."""
+    every_s = LOOK_S if view.every_s is None else view.every_s
+    rows = _watched(service, described, view, most=TABLE_ROWS_DEFAULT)
+    pace = Pace(every_s=every_s, times=view.times)
+    for number, look in enumerate(noted_looks(rows, pace)):
+        signs = signs_of(look) if number else {}
+        left = look.left if number else []
+        console.print(
+            _table(
+                described,
+                view,
+                look.envelope,
+                list(rows.rows.values()),
+                part="newest",
+                left=left,
+                signs=signs,
+            )
+        )
+
+
+def _watched(
+    service: PsoupClient, described: Mapping[str, Any], view: View, *, most: int
+) -> WatchedRows:
+    """Return the newest rows of an answer, to be watched; `most` where the view has no limit."""
+    now = {} if view.now is None else {"now": view.now}
+    newest = min(view.limit or most, PAGE_ROWS)
+    return WatchedRows(service, str(described["id"]), most=newest, **now)
 
 
 def _look_again(view: View, looks: int) -> bool:
@@ -134,13 +159,20 @@ def _table(
     rows: Sequence[Mapping[str, Any]],
     *,
     part: str,
+    left: Sequence[Mapping[str, Any]] = (),
+    signs: Mapping[str, str] = MappingProxyType({}),
 ) -> Group:
-    """Return rows of an answer with their caption; `part` says which they are where they are not all."""
+    """Return rows of an answer with their caption; `part` says which they are where they are not all.
+
+    Before them stand those that have `left`; `signs` stand beside rows, by their `_id`.
+    """
     count = envelope["count"]
     shown = None if len(rows) == count else f"{part} {len(rows):,} of {count:,} rows (--limit)"
-    return Group(
-        rows_table(columns_of(described, ids=view.ids), rows), caption_of(envelope, shown=shown)
-    )
+    columns = columns_of(described, ids=view.ids)
+    if signs:
+        columns = [MARK, *columns]
+        rows = [{**row, MARK["name"]: signs.get(row["_id"], "")} for row in (*left, *rows)]
+    return Group(rows_table(columns, rows), caption_of(envelope, shown=shown))
 
 
 def _write(service: PsoupClient, query_id: str, output: OutputFormat, view: View) -> None:

@@ -16,7 +16,7 @@ _TEXT_WIDTH_MIN: Final = 12
 """Longer texts are cut to no less, and other values never: before that, columns on the right are left out."""
 _GAP: Final = 2
 """Blanks between two columns."""
-_MARK: Final = {"name": "", "type": "string"}
+MARK: Final = {"name": "", "type": "string"}
 """The column of marks: no output of a query has this name."""
 
 
@@ -56,8 +56,8 @@ class AnswerScreen:
         above = self._count - sum(not mark.has_left for _, mark in shown)
         if above:
             yield _line(Text(f"{counted(above, 'row')} above", style=QUIET), width)
-        rows = [{**row, _MARK["name"]: mark.text} for row, mark in shown]
-        columns = [*([_MARK] if any(mark.text for _, mark in shown) else ()), *self._columns]
+        rows = [{**row, MARK["name"]: mark.text} for row, mark in shown]
+        columns = [*([MARK] if any(mark.text for _, mark in shown) else ()), *self._columns]
         widths = self._widths(console, columns, rows, width)
         table = rows_table(columns[: len(widths)], rows, styles=[mark.style for _, mark in shown])
         for column, its_width in zip(table.columns, widths, strict=True):
