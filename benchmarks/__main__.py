@@ -94,17 +94,18 @@ def _run(
         message = f"{rounds} rounds: a median of fewer than {ROUNDS_COUNT_MIN} says nothing"
         raise SystemExit(message)
     everything = Findings()
+    begun_under = report.load()
     for name in found() if only_goals or not asked else asked:
-        findings = Findings()
+        findings, load_before = Findings(), report.load()
         for one in benchmark(name, size):
             if not only_goals or goals.wanted(one):
                 take(one, findings, rounds=rounds, seconds=seconds)
         everything.add(findings)
         if not only_goals:
-            _tell(name, report.as_text(findings, command=command), folder)
+            _tell(name, report.as_text(findings, command=command, load_before=load_before), folder)
     if only_goals or not asked:
         outcomes = goals.outcomes(everything)
-        _tell(GOALS, report.goals_text(outcomes, command=command), folder)
+        _tell(GOALS, report.goals_text(outcomes, command=command, load_before=begun_under), folder)
 
 
 def _tell(name: str, text: str, folder: Path | None) -> None:

@@ -112,7 +112,8 @@ Measurement = Contest | Survey
 class Result:
     """What one contender of one contest took, in seconds per run, and the hash of its answer.
 
-    It holds names and numbers only: what contenders worked on can go.
+    It holds names and numbers only: what contenders worked on can go. `cpu_seconds` are those of all threads of this
+    process, and of no other one: of a service, PostgreSQL or Spark they are the asking alone.
     """
 
     key: str
@@ -121,6 +122,7 @@ class Result:
     contender: str
     count: int
     seconds: tuple[float, ...]
+    cpu_seconds: tuple[float, ...]
     digest: str
 
     @property
@@ -132,6 +134,11 @@ class Result:
     def median_s(self) -> float:
         """Return the median run per unit: what a user sees."""
         return statistics.median(self.seconds) / self.count
+
+    @property
+    def cpu_s(self) -> float:
+        """Return the median run per unit in CPU time: on a busy machine less moved than what a user sees."""
+        return statistics.median(self.cpu_seconds) / self.count
 
     def times(self, ours: "Result") -> float:
         """Return how often `ours` could have run meanwhile: the median over the rounds, per unit."""
@@ -180,9 +187,9 @@ def measure(
     contenders = [one for one in contest.contenders if not missing(one)]
     seen: dict[str, str] = {}
     for contender in contenders:
-        _, digest = _run(contender)
+        _, _, digest = _run(contender)
         seen.setdefault(digest, contender.name)
-    turns = [(list[float](), contender) for contender in contenders]
+    turns = [(list[tuple[float, float]](), contender) for contender in contenders]
     begun = time.perf_counter()
     for number in range(max(rounds, ROUNDS_COUNT_MAX)):
         if number >= rounds and time.perf_counter() - begun >= seconds:
@@ -190,8 +197,8 @@ def measure(
         gc.collect()
         first = number % len(turns)  # nobody is always the one that finds the caches cold
         for taken, contender in turns[first:] + turns[:first]:
-            elapsed, digest = _run(contender)
-            taken.append(elapsed)
+            elapsed_s, cpu_s, digest = _run(contender)
+            taken.append((elapsed_s, cpu_s))
             seen.setdefault(digest, contender.name)
     assert len(seen) <= 1, f"{contest.title}: answers differ, hashes {seen}"
     return [
@@ -201,7 +208,8 @@ def measure(
             unit=contest.unit,
             contender=contender.name,
             count=contender.count or contest.count,
-            seconds=tuple(taken),
+            seconds=tuple(elapsed_s for elapsed_s, _ in taken),
+            cpu_seconds=tuple(cpu_s for _, cpu_s in taken),
             digest=min(seen),
         )
         for taken, contender in turns
@@ -224,14 +232,15 @@ def absences(contest: Contest) -> list[str]:
     ]
 
 
-def _run(contender: Contender) -> tuple[float, str]:
-    """Return how long one run took, without collecting garbage meanwhile, and its answer's hash."""
+def _run(contender: Contender) -> tuple[float, float, str]:
+    """Return how long one run took and its CPU time, without collecting garbage meanwhile, and its answer's hash."""
     state = contender.setup()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start_cpu_s, start_s = time.process_time(), time.perf_counter()
         outcome = contender.run(state)
-        elapsed = time.perf_counter() - start
+        elapsed_s = time.perf_counter() - start_s
+        cpu_s = time.process_time() - start_cpu_s
     finally:
         gc.enable()
-    return elapsed, hashlib.sha256(contender.answer(outcome)).hexdigest()[:16]
+    return elapsed_s, cpu_s, hashlib.sha256(contender.answer(outcome)).hexdigest()[:16]

@@ -17,8 +17,18 @@ PACKAGES = (
 )
 
 
-def header(*, command: str) -> str:
-    """Return machine, versions, commit and command, a line each."""
+def load() -> float:
+    """Return how many processes wanted a core in the last minute; 0 where the system does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def header(*, command: str, load_before: float) -> str:
+    """Return machine, versions, commit, command and what else went on there, a line each.
+
+    Args:
+        command: with which it was measured.
+        load_before: `load` as the measuring began: what was measured is no part of it.
+    """
     where = f"{platform.system()} {platform.machine()}"
     return "\n".join(
         [
@@ -26,19 +36,21 @@ def header(*, command: str) -> str:
             f"python    {platform.python_version()}, {_versions()}",
             f"commit    {_commit()}",
             f"command   {command}",
+            f"load      {load_before:.2f} as it began, {load():.2f} as it ended",
         ]
     )
 
 
-def as_text(findings: Findings, *, command: str) -> str:
+def as_text(findings: Findings, *, command: str, load_before: float) -> str:
     """Return the header and one line per contender and figure.
 
-    `times` is how often the first contender of the contest, ours, could have run meanwhile.
+    `times` is how often the first contender of the contest, ours, could have run meanwhile; `own cpu` the CPU time of
+    the measuring process.
     """
-    lines = [header(command=command), ""]
+    lines = [header(command=command, load_before=load_before), ""]
     if findings.results:
         lines.append(
-            f"{'contest / contender, per unit':<50} {'min':>10} {'median':>10} {'a second':>10}"
+            f"{'contest / contender, per unit':<50} {'min':>10} {'median':>10} {'own cpu':>10} {'a second':>10}"
             f" {'times':>8}  answer"
         )
     ours: Result | None = None
@@ -48,7 +60,7 @@ def as_text(findings: Findings, *, command: str) -> str:
             lines.append(f"{one.title} ({one.count:,} {one.unit})")
         lines.append(
             f"  {one.contender:<48} {duration(one.best_s):>10}"
-            f" {duration(one.median_s):>10} {quantity(1 / one.median_s):>10}"
+            f" {duration(one.median_s):>10} {duration(one.cpu_s):>10} {quantity(1 / one.median_s):>10}"
             f" {one.times(ours):>8.3g}  {one.digest}"
         )
     group = ""
@@ -61,12 +73,12 @@ def as_text(findings: Findings, *, command: str) -> str:
     return "\n".join(lines)
 
 
-def goals_text(outcomes: Sequence[Outcome], *, command: str) -> str:
+def goals_text(outcomes: Sequence[Outcome], *, command: str, load_before: float) -> str:
     """Return the header and the table of goals."""
     reached = sum(one.margin is not None and one.margin >= 1 for one in outcomes)
     known = sum(one.margin is not None for one in outcomes)
     lines = [
-        header(command=command),
+        header(command=command, load_before=load_before),
         "",
         f"{'#':>3} {'goal':>12} {'measured':>12} {'reached':<16} peer; what, and at what size",
         *(_goal_line(one) for one in outcomes),

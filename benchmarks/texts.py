@@ -21,7 +21,7 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _TIME = r"[\d.e+-]+ (?:s|ms|us|ns)"
 _CONTEST = re.compile(r"(?P<title>\S.*) \([\d,]+ [^()]+\)")
 _CONTENDER = re.compile(
-    rf"  (?P<name>\S.*?) +{_TIME} +(?P<median>{_TIME}) +[\d.e+-]+(?: [kMG])? +(?P<times>[\d.e+-]+)  [0-9a-f]+"
+    rf"  (?P<name>\S.*?) +{_TIME} +(?P<median>{_TIME})(?: +{_TIME})? +[\d.e+-]+(?: [kMG])? +(?P<times>[\d.e+-]+)  [0-9a-f]+"
 )
 _GOAL = re.compile(
     r" *\S+ +>= [\d,.]+x +(?P<times>[\d,.]+)x (?:yes|no), \S+ (?:times|of it) +(?P<peer>[^;]+); (?P<title>.*)"

@@ -42,7 +42,7 @@ def contest(*answers, needs=""):
 
 def result(contender, *seconds, key="test", count=1):
     """Return what a contender took."""
-    return Result(key, "a test", "things", contender, count, seconds, "0" * 16)
+    return Result(key, "a test", "things", contender, count, seconds, seconds, "0" * 16)
 
 
 def test_measure_of_equal_answers_gives_every_contender_its_rounds():
@@ -51,6 +51,7 @@ def test_measure_of_equal_answers_gives_every_contender_its_rounds():
     assert [6, 6] == [len(one.seconds) for one in results]
     assert 1 == len({one.digest for one in results})
     assert all(0 < one.best_s <= one.median_s for one in results)
+    assert [6, 6] == [len(one.cpu_seconds) for one in results]
 
 
 def test_measure_of_differing_answers_fails():
@@ -107,7 +108,7 @@ def test_outcome_of_a_goal_says_how_far_it_is_reached(monkeypatch, goal, margin,
     )
     (outcome,) = goals.outcomes(findings)
     assert margin == outcome.margin
-    text = report.goals_text([outcome], command="a command")
+    text = report.goals_text([outcome], command="a command", load_before=0.5)
     assert line in " ".join(text.split())
 
 
@@ -163,9 +164,9 @@ def test_report_of_findings_writes_texts(tmp_path):
         figures=[Figure("rate", "a rate", 5e6, "tuples/s").of("a survey")],
         absent=["somebody is left out"],
     )
-    report.write(tmp_path, "some", report.as_text(findings, command="a command"))
+    report.write(tmp_path, "some", report.as_text(findings, command="a command", load_before=0.5))
     written = (tmp_path / "some.txt").read_text()
-    assert {"machine", "python", "commit", "command"} <= {
+    assert {"machine", "python", "commit", "command", "load"} <= {
         line[:9].strip() for line in written.splitlines()
     }
     assert "absent: somebody is left out" in written

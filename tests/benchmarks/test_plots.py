@@ -21,7 +21,7 @@ QUERIES = (1, 10, 1_000, 100_000)
 
 def result(title, contender, seconds, *, key="k"):
     """Return what a contender took for three things."""
-    return Result(key, title, "tuples", contender, 3, (3 * seconds,), "0" * 16)
+    return Result(key, title, "tuples", contender, 3, (3 * seconds,), (seconds,), "0" * 16)
 
 
 def findings():
@@ -56,7 +56,7 @@ def findings():
 def folder(tmp_path, monkeypatch):
     """Return a folder with the texts of a measurement and of the goals."""
     measured = findings()
-    report.write(tmp_path, "some", report.as_text(measured, command="a command"))
+    report.write(tmp_path, "some", report.as_text(measured, command="a command", load_before=0.5))
     only = [
         result("rows of a window", "psoup, auto", 1e-6, key="rows"),
         result("rows of a window", "SQLite, indexed", 2_058e-6, key="rows"),
@@ -72,7 +72,7 @@ def folder(tmp_path, monkeypatch):
             Goal("3", "x", Kind.TIME, "rows", 1.0),
         ),
     )
-    text = report.goals_text(goals.outcomes(known), command="a command")
+    text = report.goals_text(goals.outcomes(known), command="a command", load_before=0.5)
     report.write(tmp_path, texts.GOALS, text)
     return tmp_path
 
@@ -80,7 +80,7 @@ def folder(tmp_path, monkeypatch):
 def test_contenders_are_read_as_they_were_written():
     """Titles, names, medians and ratios of every contest, whatever their unit of time."""
     measured = findings()
-    read = list(texts.rows_of(report.as_text(measured, command="a command")))
+    read = list(texts.rows_of(report.as_text(measured, command="a command", load_before=0.5)))
     assert [(one.title, one.contender) for one in measured.results] == [
         (row.contest, row.contender) for row in read
     ]
@@ -153,7 +153,7 @@ def test_page_says_where_psoup_is_slower_nowhere(tmp_path):
     """In words, so that an empty list is no doubt."""
     found = Findings()
     found.results += [result("a", "psoup, auto", 1e-6), result("a", "SQLite, indexed", 2e-6)]
-    report.write(tmp_path, "some", report.as_text(found, command="a command"))
+    report.write(tmp_path, "some", report.as_text(found, command="a command", load_before=0.5))
     assert summary.page(tmp_path).endswith("psoup is slower nowhere.")
 
 
@@ -177,7 +177,7 @@ def test_costs_of_requests_are_read_and_drawn(tmp_path):
                 Figure("k", f"CPU of an answer: {request}", 90.0, "us", group),
                 Figure("k", f"{bench_front.TIMES} {request}", times, "x", group),
             ]
-    text = report.as_text(found, command="a command")
+    text = report.as_text(found, command="a command", load_before=0.5)
     assert {group: list(known.items()) for group, known in costs.items()} == texts.costs_of(text)
     report.write(tmp_path, "front", text)
     (drawn,) = plots.draw_all(tmp_path)
@@ -194,7 +194,7 @@ def test_rates_of_crowds_are_read_and_drawn(tmp_path):
             title = f"{bench_append.RATE} {connections}"
             found.figures.append(Figure(f"{group}-{connections}", title, rate, "/s", group))
         found.figures.append(Figure(f"{group}-p99", "of these 99 %", 7.0, "ms", group))
-    text = report.as_text(found, command="a command")
+    text = report.as_text(found, command="a command", load_before=0.5)
     assert {group: list(known.items()) for group, known in rates.items()} == texts.rates_of(text)
     report.write(tmp_path, "append", text)
     (drawn,) = plots.draw_all(tmp_path)
