@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import ways_aggregates as ways
 from benchmarks.bench import Contest, Size
@@ -13,7 +14,7 @@ from psoup.engine.limits import CHUNK_ROWS
 FIRST = "psoup: partials are made"
 AGAIN = "psoup: partials are merged"
 DUCKDB = "DuckDB over the rows"
-POLARS = "polars over the rows"
+POLARS = "Polars over the rows"
 AT_ONCE = "psoup, all conditions at once, exactly"
 REDUCED = "NumPy, all conditions at once, rounding"
 SYMBOLS = 256
@@ -63,12 +64,7 @@ def window(key: str, rows: int, *, grouped: bool, first: bool, cut: int = 0) -> 
 def conditions(count: int) -> Contest:
     """Return what it takes to keep count, sum, min and max of conditions as a chunk of tuples comes."""
     some = ways.trades(CHUNK_ROWS, SYMBOLS)
-    rng = np.random.default_rng(32)
-    hits = [
-        np.sort(rng.choice(CHUNK_ROWS, CHUNK_ROWS // SHARE, replace=False)) for _ in range(count)
-    ]
-    edges = np.arange(count + 1) * (CHUNK_ROWS // SHARE)
-    rows = np.concatenate(hits)
+    rows, edges = drawn_hits(count)
     return Contest(
         "aggregates-conditions",
         f"count, sum, min, max of {count:,} conditions, one row in {SHARE} each, over {CHUNK_ROWS:,} tuples",
@@ -77,5 +73,17 @@ def conditions(count: int) -> Contest:
         [
             contender(AT_ONCE, lambda: ways.ConditionsAtOnce(some, rows, edges)),
             contender(REDUCED, lambda: ways.ConditionsReduced(some, rows, edges)),
+            contender(
+                f"{POLARS}, grouped by condition",
+                lambda: ways.ConditionsGrouped(some, rows, edges),
+                needs="polars",
+            ),
         ],
     )
+
+
+def drawn_hits(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the rows of a chunk that satisfy each condition, one behind the other, and where each one's begin."""
+    rng, each = np.random.default_rng(32), CHUNK_ROWS // SHARE
+    hits = [np.sort(rng.choice(CHUNK_ROWS, each, replace=False)) for _ in range(count)]
+    return np.concatenate(hits), np.arange(count + 1) * each

@@ -1,11 +1,14 @@
-"""Aggregates as they are invoked: the whole way of an answer in process, and what standing ones cost at ingest."""
+"""Aggregates as they are invoked: the whole way of an answer in process, and what standing ones cost at ingest.
+
+And their kernels beside structures that were published for sliding windows (`answers_sliding.py`).
+"""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import ways_aggregates, ways_answers as ways
+from benchmarks import answers_sliding, ways_aggregates, ways_answers as ways
 from benchmarks.bench import Contest, Size
-from benchmarks.bench_aggregates import ANSWERS_AGAIN, DUCKDB, SYMBOLS
+from benchmarks.bench_aggregates import ANSWERS_AGAIN, DUCKDB, POLARS, SYMBOLS
 from benchmarks.node import Node
 from benchmarks.ways import contender
 from benchmarks.workloads import INTEGER, Query, interval_queries, tuples
@@ -50,6 +53,7 @@ def contests(size: Size) -> Iterator[Contest]:
         f"SELECT a + {number}, b {{where}}" for number in range(size.pick(smoke=3, full=1_000))
     ]
     yield standing("answers-shapes", queries[:1], shapes, rows=batch)
+    yield from answers_sliding.contests(size)
 
 
 def invoked(
@@ -70,12 +74,19 @@ def invoked(
     def theirs() -> ways_aggregates.Sql:
         return ways_aggregates.Sql(some(), grouped=grouped, cut=len(some().prices) - window)
 
+    def frames() -> ways_aggregates.Frames:
+        return ways_aggregates.Frames(some(), grouped=grouped, cut=len(some().prices) - window)
+
     return Contest(
         f"{key}-{how}",
         f"SELECT {listed}, window of {window:,}, asked {how}",
         "answers",
         1,
-        [contender(INVOKED, ours, count=again or 1), contender(DUCKDB, theirs, needs="duckdb")],
+        [
+            contender(INVOKED, ours, count=again or 1),
+            contender(DUCKDB, theirs, needs="duckdb"),
+            contender(POLARS, frames, needs="polars"),
+        ],
     )
 
 

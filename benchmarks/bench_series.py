@@ -1,4 +1,4 @@
-"""A sliding average at a thousand instants: one series, as many queries, and a window function."""
+"""A sliding average at a thousand instants: one series, as many queries, window functions, and slices of a frame."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -10,6 +10,8 @@ from benchmarks.ways import contender
 SERIES = "psoup: one series"
 INVOKED = "psoup: an invocation a point"
 PREPARED = "DuckDB: a prepared query a point"
+ROLLING = "Polars: its rolling mean"
+SLICES = "Polars: a slice a point"
 FUNCTION = "DuckDB: its window function"
 
 
@@ -27,5 +29,7 @@ def contests(size: Size) -> Iterator[Contest]:
             contender(INVOKED, lambda: ways.Invocations(some())),
             contender(FUNCTION, lambda: ways.WindowFunction(some()), needs="duckdb"),
             contender(PREPARED, lambda: ways.Prepared(some()), needs="duckdb"),
+            contender(ROLLING, lambda: ways.Rolling(some()), needs="polars"),
+            contender(SLICES, lambda: ways.Slices(some()), needs="polars"),
         ],
     )

@@ -2,7 +2,8 @@
 
 `ratios.svg`: how psoup stands beside each peer. `queries.svg`: what more standing queries cost. `processes.svg`: an
 invocation over HTTP beside PostgreSQL's. `front.svg`: what a request costs beside a bare function. `append.svg`: rows
-sent one by one, by the number of connections.
+sent one by one, by the number of connections. `sliding.svg`: partials beside structures for sliding windows, by how
+often somebody asks.
 """
 
 import math
@@ -25,6 +26,7 @@ COLOURS: Mapping[str, str] = {
     "NumPy": "#8e5bb5",
     "bitarray": "#c2437c",
     "PostgreSQL": "#7a5c3a",
+    "kernel": "#c2571a",
 }
 STYLES = ("-", "--", ":", "-.")
 """Of the forms of one contender."""
@@ -32,9 +34,10 @@ POINTS_MIN, PANELS_MAX = 4, 3
 """Numbers of queries from which on a series is a curve; of those that reach furthest so many are shown."""
 ALONE = "the API layer alone"
 _QUERIES = re.compile(r"(\d[\d,]*) (?=(?:[a-z]+ )?quer(?:y|ies)\b)")
+_EVERY = re.compile(r"(?<=asked every )(\d[\d,]*) (?=rows$)")
 
 Curve = dict[str, list[tuple[int, float]]]
-"""By contender: (number of queries, median seconds)."""
+"""By contender: (number that contests differ in, median seconds)."""
 
 
 def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
@@ -43,7 +46,8 @@ def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
     invocations = [row for row in rows if row.contest in _beside_postgres(rows)]
     pictures: Sequence[tuple[str, Callable[[Path, Any], None], Any]] = (
         ("ratios", draw_ratios, texts.ratios(folder)),
-        ("queries", draw_queries, curves(rows)),
+        ("queries", draw_queries, curves(rows, _QUERIES)),
+        ("sliding", draw_sliding, curves(rows, _EVERY)),
         ("processes", draw_invocations, invocations),
         ("front", draw_costs, costs(folder)),
         ("append", draw_appends, appends(folder)),
@@ -56,14 +60,19 @@ def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
     return written
 
 
-def curves(rows: Sequence[Row]) -> dict[str, Curve]:
-    """Return the series of contests that differ in their number of queries alone, with N for it, the furthest first."""
+def curves(rows: Sequence[Row], number_of: re.Pattern[str] = _QUERIES) -> dict[str, Curve]:
+    """Return the series of contests that differ in one number alone, with N for it, the furthest first.
+
+    Args:
+        rows: of all contests.
+        number_of: finds that number in a title, as its first group: that of queries, if nothing else is said.
+    """
     found: dict[str, Curve] = {}
     for row in rows:
-        number = _QUERIES.search(row.contest)
+        number = number_of.search(row.contest)
         if number is None:
             continue
-        title = _QUERIES.sub("N ", row.contest, count=1)
+        title = number_of.sub("N ", row.contest, count=1)
         points = found.setdefault(title, {}).setdefault(row.contender, [])
         points.append((int(number[1].replace(",", "")), row.median_s))
     numbers = {
@@ -132,14 +141,23 @@ def draw_ratios(path: Path, ratios: Sequence[Ratio]) -> None:
 
 def draw_queries(path: Path, series: Mapping[str, Curve]) -> None:
     """Draw a panel for each series: the time of each contender by the number of standing queries."""
+    _draw_curves(path, series, "N, standing queries", "a tuple, median")
+
+
+def draw_sliding(path: Path, series: Mapping[str, Curve]) -> None:
+    """Draw a panel for each series: the time of a row by the number of rows between two answers."""
+    _draw_curves(path, series, "N, rows between two answers", "a row, answers included, median")
+
+
+def _draw_curves(path: Path, series: Mapping[str, Curve], numbers: str, times: str) -> None:
     drawn, panels = _sheet(len(series), size=(9.6, 3.4 * len(series)))
     for panel, (title, curve) in zip(panels, series.items(), strict=True):
         for name, points in curve.items():
-            queries, seconds = zip(*sorted(points), strict=True)
+            counts, seconds = zip(*sorted(points), strict=True)
             style = STYLES[_forms(name, curve).index(name) % len(STYLES)]
             width = 2.4 if name.startswith("psoup") else 1.4
             panel.plot(
-                queries,
+                counts,
                 seconds,
                 style,
                 marker="o",
@@ -148,13 +166,13 @@ def draw_queries(path: Path, series: Mapping[str, Curve]) -> None:
                 color=_colour(name),
                 label=name,
             )
-        most = max(queries for points in curve.values() for queries, _ in points)
+        most = max(count for points in curve.values() for count, _ in points)
         taken = [seconds for points in curve.values() for _, seconds in points]
         decades = range(math.ceil(math.log10(most)) + 1)
         panel.set(xscale="log", yscale="log", xlim=(0.8, 1.25 * 10 ** decades[-1]))
         panel.set_ylim(_decade(min(taken), math.floor), _decade(max(taken), math.ceil))
-        panel.set_xlabel("N, standing queries", fontsize=9)
-        panel.set_ylabel("a tuple, median", fontsize=9)
+        panel.set_xlabel(numbers, fontsize=9)
+        panel.set_ylabel(times, fontsize=9)
         panel.set_title(title, fontsize=10)
         panel.set_xticks([10**n for n in decades], [f"{10**n:,}" for n in decades])
         _seconds(panel.yaxis)

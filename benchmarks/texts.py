@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 GOALS, SUMMARY = "goals", "summary"
-PEERS = ("DuckDB", "Polars", "SQLite", "PostgreSQL", "NumPy", "bitarray", "Spark", "CLIPS", "PSoup")
+PEERS = (
+    *("DuckDB", "Polars", "SQLite", "PostgreSQL", "NumPy", "bitarray", "Spark", "CLIPS"),
+    *("kernel", "PSoup"),
+)
 """Whom psoup is compared with; PSoup are the paper's engines, PSoup-P and PSoup-C, built again."""
-NAMES: Mapping[str, str] = {"PSoup": "PSoup of 2002, built again"}
+NAMES: Mapping[str, str] = {
+    "PSoup": "PSoup of 2002, built again",
+    "kernel": "sliding windows, bare",
+}
 """What a person reads for a peer whose name does not say enough."""
 LESS_WORK = ("Spark, no-op sink", "SQLite, bare probes of that index")
 """Contenders that show what the rest of the way takes: they keep no tuple, or no answer."""

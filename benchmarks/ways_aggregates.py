@@ -3,6 +3,7 @@
 # mypy: disable-error-code="explicit-override"
 # (typing has override from Python 3.12 on)
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +54,17 @@ def found_answer(found: Found) -> bytes:
 class Partials(Way):
     """psoup's: partials of whole chunks, as the first invocation of a condition finds them or those after it."""
 
-    def __init__(self, some: Trades, *, grouped: bool, cut: int = 0, again: int = 0) -> None:
+    def __init__(
+        self,
+        some: Trades,
+        *,
+        grouped: bool = False,
+        cut: int = 0,
+        again: int = 0,
+        calls: Sequence[AggregateCall] = (),
+    ) -> None:
         """Take the rows; the window leaves out `cut` of them at its begin. A run asks `again` so often, 0 = first."""
-        calls = [COUNT, SUM] if grouped else [COUNT, SUM, MAX]
+        calls = calls or ([COUNT, SUM] if grouped else [COUNT, SUM, MAX])
         self._grouping = Grouping([SYMBOL] if grouped else [], calls)
         self._some = some
         rows = len(some.prices)
@@ -83,12 +92,10 @@ class Partials(Way):
         return span
 
     def read(self, rows: NDArray[np.int64]) -> RowsToAggregate:
-        """Return rows that follow each other, as views."""
-        return (
-            self.read_between(int(rows[0]), int(rows[-1]) + 1)
-            if len(rows)
-            else rows_of(self._some, slice(0, 0), self._times)
-        )
+        """Return some rows: as views, where they follow each other."""
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
+            return self.read_between(int(rows[0]), int(rows[-1]) + 1)
+        return rows_of(self._some, rows, self._times)
 
     def read_between(self, first_row: int, past_row: int) -> RowsToAggregate:
         """Return these rows, as views."""
@@ -116,7 +123,9 @@ class Partials(Way):
         )
 
 
-def rows_of(some: Trades, rows: slice, times: NDArray[np.int64]) -> RowsToAggregate:
+def rows_of(
+    some: Trades, rows: slice | NDArray[np.int64], times: NDArray[np.int64]
+) -> RowsToAggregate:
     """Return some of the rows, as psoup reads them."""
     columns = {
         "px": Column(ColumnType.FLOAT64, some.prices[rows]),
@@ -207,6 +216,36 @@ class ConditionsAtOnce(Way):
         made = outcome.partial
         found = self._grouping.results(made.tallies, made.states)
         return b"".join(one.column.values.tobytes() for one in found)
+
+
+class ConditionsGrouped(Way):
+    """Polars': hits as a frame of conditions and rows, whose values are gathered and grouped."""
+
+    def __init__(self, some: Trades, hits: NDArray[np.int64], edges: NDArray[np.int64]) -> None:
+        """Make the frame."""
+        import polars as pl
+
+        conditions = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+        self._hits = pl.DataFrame({"condition": conditions, "row": hits})
+        price = pl.Series("px", some.prices)
+        self._price = pl.lit(price).gather(pl.col("row")).alias("px")
+        found = pl.col("px")
+        self._expressions = [
+            pl.len().cast(pl.Int64).alias("count"),
+            found.sum().alias("sum"),
+            found.min().alias("least"),
+            found.max().alias("largest"),
+        ]
+
+    def run(self, state: None) -> Any:  # noqa: ANN401 (a frame)
+        """Gather and group."""
+        del state
+        return self._hits.with_columns(self._price).group_by("condition").agg(self._expressions)
+
+    def answer(self, outcome: Any) -> bytes:  # noqa: ANN401
+        """Return the results of all conditions, put in order here."""
+        _, *columns = outcome.sort("condition").get_columns()
+        return b"".join(column.to_numpy().tobytes() for column in columns)
 
 
 class ConditionsReduced(Way):

@@ -143,5 +143,53 @@ class WindowFunction(_DuckDb):
         )
 
 
+class _Polars(Way):
+    """A frame in order of the times."""
+
+    def __init__(self, some: Prices) -> None:
+        """Make the frame, times as instants."""
+        import polars as pl  # type: ignore[import-not-found,unused-ignore]
+
+        times = EPOCH_US + SECOND_US * np.arange(len(some.prices))
+        self._frame = pl.DataFrame({"ts": times, "px": some.prices})
+        self._instants = pl.Series("ts", some.instants)
+        self._back_us = some.back_s * SECOND_US
+
+    def answer(self, outcome: list[Any]) -> bytes:
+        """Return the averages."""
+        return _averages(outcome)
+
+
+class Rolling(_Polars):
+    """An average over the range before each row, of which the points are some."""
+
+    def run(self, state: None) -> list[Any]:
+        """Roll over all rows, and keep those of the instants."""
+        del state
+        import polars as pl
+
+        means = pl.col("px").rolling_mean_by("ts", f"{self._back_us}i", closed="both")
+        rolled = self._frame.select("ts", means.alias("mean"))
+        found: list[Any] = rolled.filter(pl.col("ts").is_in(self._instants.implode()))[
+            "mean"
+        ].to_list()
+        return found
+
+
+class Slices(_Polars):
+    """The rows of each point are looked up, and are a slice."""
+
+    def run(self, state: None) -> list[Any]:
+        """Look up the ends of all windows at once, then average one slice after the other."""
+        del state
+        times, prices = self._frame["ts"], self._frame["px"]
+        firsts = times.search_sorted(self._instants - self._back_us, side="left")
+        pasts = times.search_sorted(self._instants, side="right")
+        return [
+            prices[first:past].mean()
+            for first, past in zip(firsts.to_list(), pasts.to_list(), strict=True)
+        ]
+
+
 def _averages(found: list[Any]) -> bytes:
     return np.array(found, dtype=np.float64).tobytes()

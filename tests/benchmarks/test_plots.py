@@ -125,6 +125,21 @@ def test_curves_are_of_contests_that_differ_in_their_queries(folder):
     assert pytest.approx([4e-6 * number for number in QUERIES]) == list(seconds)
 
 
+def test_curves_of_windows_are_by_the_rows_between_two_answers(tmp_path):
+    """Drawn by themselves: the number of queries is another one."""
+    pytest.importorskip("matplotlib")
+    title = "count of a sliding window of 10, asked every {:,} rows"
+    found = Findings()
+    for every in (1, 16, 256, 4_096):
+        for name in ("psoup: merged", "kernel, DABA Lite"):
+            found.results.append(result(title.format(every), name, 1e-6 / every, key=str(every)))
+    report.write(tmp_path, "some", report.as_text(found, command="a command", load_before=0.5))
+    shown = {path.stem: path.read_text() for path in plots.draw_all(tmp_path)}
+    assert {"ratios", "sliding"} == set(shown)
+    assert "count of a sliding window of 10, asked every N rows" in shown["sliding"]
+    assert "kernel, DABA Lite" in shown["sliding"]
+
+
 def test_pictures_show_the_ratios_the_curves_and_the_invocations(folder):
     """Drawn from texts alone, by the command as well; the words of the texts are in them."""
     pytest.importorskip("matplotlib")
