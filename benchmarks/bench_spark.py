@@ -41,6 +41,7 @@ KINDS = {"id": "int64", "qty": "int64", "px": "float64", "name": "string", "ts":
 PARTITIONS = 4
 MICRO_BATCHES = 4
 MASTER = "local[2]"
+PARQUET = "Spark, Parquet sink"
 
 
 def contests(size: Size) -> Iterator[Contest]:
@@ -111,7 +112,7 @@ class Ways:
 
         return [
             Contender("psoup, Arrow sink", lambda: rows(self._emptied()), psoup, self._stored),
-            Contender("Spark, Parquet sink", lambda: rows(self._fresh()), parquet, self._files),
+            Contender(PARQUET, lambda: rows(self._fresh()), parquet, self._files),
             Contender("Spark, no-op sink", lambda: rows(self._fresh()), noop, self._source),
         ]
 
@@ -139,7 +140,7 @@ class Ways:
 
         return [
             Contender("psoup, Arrow sink", self._emptied, psoup, self._stored),
-            Contender("Spark, Parquet sink", self._fresh, parquet, self._files),
+            Contender(PARQUET, self._fresh, parquet, self._files),
             Contender("Spark, no-op sink", self._fresh, noop, self._source),
         ]
 

@@ -77,6 +77,7 @@ def goals_text(outcomes: Sequence[Outcome], *, command: str, load_before: float)
     """Return the header and the table of goals."""
     reached = sum(one.margin is not None and one.margin >= 1 for one in outcomes)
     known = sum(one.margin is not None for one in outcomes)
+    below = sum(one.is_below_peer for one in outcomes)
     lines = [
         header(command=command, load_before=load_before),
         "",
@@ -84,6 +85,7 @@ def goals_text(outcomes: Sequence[Outcome], *, command: str, load_before: float)
         *(_goal_line(one) for one in outcomes),
         "",
         f"{reached} of {known} goals measured are reached.",
+        f"{below} ratios are below 1, or below the goal where that is less.",
     ]
     return "\n".join(lines)
 

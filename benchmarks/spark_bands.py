@@ -6,7 +6,6 @@ Two streams of the same rate; each tuple of the one meets those of the other fro
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
@@ -14,6 +13,7 @@ from benchmarks.bench import Contender, Contest, Size
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamSchema
 
 if TYPE_CHECKING:
+    import duckdb
     from pyspark.sql import SparkSession
 
 SEED = 11
@@ -81,19 +81,21 @@ class Bands:
     def duckdb(self) -> Contender:
         """Return the peer, which finds such pairs by a join of its own for inequalities."""
 
-        def asked(oracle: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+        def asked(oracle: "duckdb.DuckDBPyConnection") -> tuple[int, int]:
             text = f"SELECT count(*), sum(a._id * 7 + b._id) FROM a JOIN b ON {NEAR}"
             (found,) = oracle.execute(text).fetchall()
             return int(found[0]), int(found[1])
 
-        def opened() -> duckdb.DuckDBPyConnection:
+        def opened() -> "duckdb.DuckDBPyConnection":
+            import duckdb
+
             oracle = duckdb.connect()
             for name, table in self._tables.items():
                 oracle.register(f"{name}_", table)
                 oracle.execute(f"CREATE TABLE {name} AS SELECT * FROM {name}_")
             return oracle
 
-        return Contender("DuckDB", opened, asked, _summary)
+        return Contender("DuckDB", opened, asked, _summary, needs="duckdb")
 
     def _views(self, *, in_buckets: bool) -> tuple["SparkSession", str]:
         from psoup.pipeline.spark.sql.standing_query import agreeing, spark_query

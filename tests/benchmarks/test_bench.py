@@ -112,6 +112,21 @@ def test_outcome_of_a_goal_says_how_far_it_is_reached(monkeypatch, goal, margin,
     assert line in " ".join(text.split())
 
 
+def test_table_of_goals_counts_ratios_below_one(monkeypatch):
+    """A peer that was faster is counted where no lower ratio is the goal, whatever else is missed."""
+    bounds = {"half": 0.5, "whole": 1, "twice": 2}
+    ratios = [Goal("R", "x", Kind.RATIO, "test", bound, "theirs") for bound in bounds.values()]
+    monkeypatch.setattr(goals, "GOALS", (*ratios, Goal("1", "x", Kind.TIME, "test", 0.1)))
+    told = {}
+    for theirs_s in (0.4, 0.8, 1.5):
+        findings = Findings(results=[result("ours", 1.0), result("theirs", theirs_s)])
+        outcomes = goals.outcomes(findings)
+        told[theirs_s] = report.goals_text(outcomes, command="a command", load_before=0.5)
+    assert "3 ratios are below" in told[0.4]
+    assert "2 ratios are below" in told[0.8]
+    assert "0 ratios are below" in told[1.5]
+
+
 def test_goals_name_contests_and_peers_that_exist(monkeypatch):
     """No goal is lost to a typing error: each key and each peer stands in some benchmark at full size."""
     monkeypatch.setattr(process, "machine_bytes", lambda: 1 << 40)
