@@ -33,7 +33,7 @@ def contests(size: Size) -> Iterator[Contest]:
     """Yield the window asked ever more rarely, then conditions."""
     window = size.pick(smoke=4 * CHUNK_ROWS, full=1 << 20)
     for every in (64,) if size is Size.SMOKE else EVERY:
-        yield moving(window, moved=size.pick(smoke=128, full=max(EVERY)), every=every)
+        yield moving(window, moved=size.pick(smoke=128, full=window), every=every)
     yield conditions(size.pick(smoke=8, full=4_096))
 
 

@@ -4,14 +4,15 @@
 
 Server, protocol, routes, parameters, threads, page tokens, the shape of an answer and its encoding are the
 service's own. `invoke` alone is another: one prepared statement to PostgreSQL, on a connection that each
-thread of the pool keeps to itself, so that nobody waits for one.
+thread of the pool keeps to itself, so that nobody waits for one. And no answer is kept: PostgreSQL names no
+position at which an answer would be known to hold.
 """
 
 import json
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ from psoup.app.connection.server import make_server
 from psoup.app.main import create_app
 from psoup.app.operate.lifecycle import pace_collector
 from psoup.app.operate.log_lines import configure_logging
-from psoup.app.routes.results import invocations
+from psoup.app.routes.endpoint import Call
+from psoup.app.routes.results import envelopes, invocations
 from psoup.app.settings import Settings
+from psoup.app.wire.models.invocations import Presentation
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Request
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.window import Bound, Window
@@ -140,8 +143,19 @@ def serve(number: int, path: Path) -> None:
     settings = Settings(store="memory://", log_level="warning")
     configure_logging(level=settings.log_level, style=settings.log_format)
     pace_collector()
-    with mock.patch.object(invocations, "invoke", Statements(asked).invoke):
+    with (
+        mock.patch.object(envelopes, "invoke", Statements(asked).invoke),
+        mock.patch.object(invocations, "_kept_response", _new_response),
+    ):
         make_server(create_app(settings), settings).run(sockets=[socket.socket(fileno=number)])
+
+
+def _new_response(
+    call: Call, query_id: QueryId, alike: Hashable, asked: invocations.Asked, shown: Presentation
+) -> invocations.Invoked:
+    """Return the answer, whatever was answered before."""
+    del alike
+    return invocations.answer_response(call, query_id, asked, shown)
 
 
 if __name__ == "__main__":
