@@ -47,6 +47,7 @@ class Contender:
         count: things it handles in a run; None = the contest's. A slow one may do fewer of the same.
         needs: the package without which it cannot take part.
         lacking: names what else is missing for it to take part, "" = nothing.
+        beyond: says why it takes no part at this size, "" = it does: it would need too much time or memory.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Contender:
     count: int | None = None
     needs: str = ""
     lacking: Callable[[], str] = str
+    beyond: str = ""
 
 
 def again(one: Contender, times: int) -> Contender:
@@ -184,7 +186,7 @@ def measure(
     Raises:
         AssertionError: two runs, of one contender or of two, gave different answers.
     """
-    contenders = [one for one in contest.contenders if not missing(one)]
+    contenders = [one for one in contest.contenders if not (one.beyond or missing(one))]
     seen: dict[str, str] = {}
     for contender in contenders:
         _, _, digest = _run(contender)
@@ -225,11 +227,11 @@ def missing(contender: Contender) -> str:
 
 def absences(contest: Contest) -> list[str]:
     """Return one sentence for each contender that cannot take part."""
-    return [
-        f"{contest.title}: {one.name} is left out, {lacks} is not installed"
+    reasons = [
+        (one.name, one.beyond or (f"{lacks} is not installed" if (lacks := missing(one)) else ""))
         for one in contest.contenders
-        if (lacks := missing(one))
     ]
+    return [f"{contest.title}: {name} is left out, {why}" for name, why in reasons if why]
 
 
 def _run(contender: Contender) -> tuple[float, float, str]:

@@ -6,6 +6,7 @@ sent one by one, by the number of connections. `sliding.svg`: partials beside st
 often somebody asks.
 """
 
+import functools
 import math
 import re
 import statistics
@@ -44,9 +45,10 @@ def draw_all(folder: Path, *, suffix: str = FORMAT) -> list[Path]:
     """Draw into `folder` what the texts in it allow; return the files written."""
     rows = texts.measured(folder)
     invocations = [row for row in rows if row.contest in _beside_postgres(rows)]
+    in_full = functools.partial(draw_queries, stops=stops(texts.left_out(folder)))
     pictures: Sequence[tuple[str, Callable[[Path, Any], None], Any]] = (
         ("ratios", draw_ratios, texts.ratios(folder)),
-        ("queries", draw_queries, curves(rows, _QUERIES)),
+        ("queries", in_full, curves(rows, _QUERIES)),
         ("sliding", draw_sliding, curves(rows, _EVERY)),
         ("processes", draw_invocations, invocations),
         ("front", draw_costs, costs(folder)),
@@ -82,6 +84,14 @@ def curves(rows: Sequence[Row], number_of: re.Pattern[str] = _QUERIES) -> dict[s
     shown = [title for title, some in numbers.items() if len(some) >= POINTS_MIN]
     shown.sort(key=lambda title: -max(numbers[title]))
     return {title: found[title] for title in shown[:PANELS_MAX]}
+
+
+def stops(left_out: Sequence[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+    """Return by series and contender why a curve by the number of queries ends before the others."""
+    found: dict[tuple[str, str], str] = {}
+    for contest, name, why in left_out:
+        found.setdefault((_QUERIES.sub("N ", contest, count=1), name), why)
+    return found
 
 
 def costs(folder: Path) -> dict[str, list[tuple[str, float]]]:
@@ -139,9 +149,17 @@ def draw_ratios(path: Path, ratios: Sequence[Ratio]) -> None:
     _save(drawn, path)
 
 
-def draw_queries(path: Path, series: Mapping[str, Curve]) -> None:
-    """Draw a panel for each series: the time of each contender by the number of standing queries."""
-    _draw_curves(path, series, "N, standing queries", "a tuple, median")
+def draw_queries(
+    path: Path, series: Mapping[str, Curve], *, stops: Mapping[tuple[str, str], str]
+) -> None:
+    """Draw a panel for each series: the time of each contender by the number of standing queries.
+
+    Args:
+        path: of the picture.
+        series: titles and curves.
+        stops: as `stops` returns them.
+    """
+    _draw_curves(path, series, "N, standing queries", "a tuple, median", stops=stops)
 
 
 def draw_sliding(path: Path, series: Mapping[str, Curve]) -> None:
@@ -149,7 +167,14 @@ def draw_sliding(path: Path, series: Mapping[str, Curve]) -> None:
     _draw_curves(path, series, "N, rows between two answers", "a row, answers included, median")
 
 
-def _draw_curves(path: Path, series: Mapping[str, Curve], numbers: str, times: str) -> None:
+def _draw_curves(
+    path: Path,
+    series: Mapping[str, Curve],
+    numbers: str,
+    times: str,
+    *,
+    stops: Mapping[tuple[str, str], str] = {},
+) -> None:
     drawn, panels = _sheet(len(series), size=(9.6, 3.4 * len(series)))
     for panel, (title, curve) in zip(panels, series.items(), strict=True):
         for name, points in curve.items():
@@ -164,7 +189,7 @@ def _draw_curves(path: Path, series: Mapping[str, Curve], numbers: str, times: s
                 markersize=4,
                 linewidth=width,
                 color=_colour(name),
-                label=name,
+                label="\n  ends: ".join(filter(None, (name, stops.get((title, name))))),
             )
         most = max(count for points in curve.values() for count, _ in points)
         taken = [seconds for points in curve.values() for _, seconds in points]

@@ -38,6 +38,9 @@ _TIMES = re.compile(
 _RATE = re.compile(
     r"  batches per second, connections: (?P<connections>\d+) +(?P<value>[\d.e+-]+)(?: (?P<letter>[kMG]))? /s"
 )
+_ABSENT = re.compile(
+    r"absent: (?P<contest>.*): (?P<name>[^:]+) is left out, (?P<why>(?!\S+ is not installed).*)"
+)
 _LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _NUMBER = re.compile(r"\d+(?:,\d{3})*")
 
@@ -99,6 +102,13 @@ def rows_of(text: str) -> Iterator[Row]:
             contest = found["title"]
 
 
+def left_out_of(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield contest, contender, and why this one took no part at that size, whatever is installed."""
+    for line in text.splitlines():
+        if found := _ABSENT.fullmatch(line):
+            yield found["contest"], found["name"], found["why"]
+
+
 def costs_of(text: str) -> dict[str, list[tuple[str, float]]]:
     """Return what requests cost by the survey they are of: (request, times a bare function)."""
     found: dict[str, list[tuple[str, float]]] = {}
@@ -127,8 +137,12 @@ def rates_of(text: str) -> dict[str, list[tuple[int, float]]]:
 
 def measured(folder: Path) -> list[Row]:
     """Return the contenders of all texts of a folder that measurements have left there."""
-    paths = (path for path in sorted(folder.glob("*.txt")) if path.stem not in (GOALS, SUMMARY))
-    return [row for path in paths for row in rows_of(path.read_text(encoding="utf-8"))]
+    return [row for text in _texts(folder) for row in rows_of(text)]
+
+
+def left_out(folder: Path) -> list[tuple[str, str, str]]:
+    """Return who took no part in which contest, and why, by the same texts."""
+    return [one for text in _texts(folder) for one in left_out_of(text)]
 
 
 def ratios(folder: Path) -> list[Ratio]:
@@ -161,6 +175,11 @@ def series_of(titles: Sequence[str]) -> dict[str, list[str]]:
     for title in titles:
         alike.setdefault(_NUMBER.sub("#", title), []).append(title)
     return {_spanned(same): same for same in alike.values()}
+
+
+def _texts(folder: Path) -> list[str]:
+    paths = (path for path in sorted(folder.glob("*.txt")) if path.stem not in (GOALS, SUMMARY))
+    return [path.read_text(encoding="utf-8") for path in paths]
 
 
 def _note(found: dict[tuple[str, str], float], peer: str, contest: str, times: float) -> None:

@@ -41,6 +41,11 @@ def contender(
     )
 
 
+def left_out(name: str, why: str) -> Contender:
+    """Return the contender that takes no part at this size."""
+    return Contender(name, setup=list, run=list, answer=bytes, beyond=why)
+
+
 def counts_answer(counts: ArrayLike) -> bytes:
     """Return the answer of ways that count: int64, in the order of the queries."""
     return np.asarray(counts, dtype=np.int64).tobytes()

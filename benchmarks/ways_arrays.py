@@ -106,16 +106,22 @@ class NumpyScan(Way):
 class Bitsets(Way):
     """A bitarray of queries per value of each attribute; four of them ANDed for every tuple."""
 
-    def __init__(self, domain: Domain, queries: Sequence[Query], columns: Columns) -> None:
-        """Fill the tables: integers only."""
+    def __init__(
+        self,
+        domain: Domain,
+        queries: Sequence[Query],
+        columns: Columns,
+        *,
+        asked: int | None = None,
+    ) -> None:
+        """Fill the tables: integers only. `asked` = the answer is that of the first queries alone."""
         lows, highs = arrays_of(domain, queries)
-        values = np.arange(int(domain.highest) + 1)[:, None]
         self._tables = [
-            [_bits(row) for row in (low <= values) & (values <= high)]
+            [_bits((low <= value) & (value <= high)) for value in range(int(domain.highest) + 1)]
             for low, high in zip(lows, highs, strict=True)
         ]
         self._rows = list(zip(*(columns[name].tolist() for name in ATTRIBUTES), strict=True))
-        self._queries = len(queries)
+        self._asked = len(queries) if asked is None else asked
 
     def run(self, state: None) -> list[bitarray]:
         """Return the bitset of each tuple."""
@@ -125,7 +131,7 @@ class Bitsets(Way):
     def answer(self, outcome: list[bitarray]) -> bytes:
         """Return the counts."""
         packed = np.frombuffer(b"".join(one.tobytes() for one in outcome), dtype=np.uint8)
-        rows = np.unpackbits(packed.reshape(len(outcome), -1), axis=1, count=self._queries)
+        rows = np.unpackbits(packed.reshape(len(outcome), -1), axis=1, count=self._asked)
         return counts_answer(rows.sum(axis=0))
 
 

@@ -34,6 +34,10 @@ def connect(domain: Domain, columns: Columns | None = None) -> duckdb.DuckDBPyCo
     return database
 
 
+VALUES_AT_ONCE = 16
+"""Of a table of bit strings: a million queries are a megabyte of text for each value."""
+
+
 class Matching(Way):
     """A batch against a table of queries: the tuples are stored, and what they match.
 
@@ -95,31 +99,37 @@ class BitTables(Matching):
         *,
         batch_rows: int,
         counted_rows: int | None = None,
+        asked: int | None = None,
     ) -> None:
-        """As for all; `counted_rows` = the answer is that of the last rows alone."""
+        """As for all; `counted_rows` = the answer is that of the last rows alone, `asked` = of the first queries."""
         super().__init__(domain, queries, columns, batch_rows=batch_rows)
         rows = sum(batch.num_rows for batch in self._batches)
         self._from = 0 if counted_rows is None else rows - counted_rows
+        self._asked = len(queries) if asked is None else asked
 
     def build(self, domain: Domain, queries: Sequence[Query]) -> None:
         """Make a table per attribute: integers only."""
         lows, highs = arrays_of(domain, queries)
         values = np.arange(int(domain.highest) + 1)[:, None]
         for name, low, high in zip(ATTRIBUTES, lows, highs, strict=True):
-            inside = ((low <= values) & (values <= high)).astype(np.uint8) + ord("0")
-            texts = [row.tobytes().decode() for row in inside]
-            self.database.register("given", pa.table({"value": values[:, 0], "bits": texts}))
-            self.database.execute(
-                f"CREATE TABLE of_{name} AS SELECT value::UTINYINT AS value, bits::BIT AS bits FROM given"
-            )
+            self.database.execute(f"CREATE TABLE of_{name} (value UTINYINT, bits BIT)")
+            for first in range(0, len(values), VALUES_AT_ONCE):
+                some = values[first : first + VALUES_AT_ONCE]
+                inside = ((low <= some) & (some <= high)).astype(np.uint8) + ord("0")
+                texts = [row.tobytes().decode() for row in inside]
+                self.database.register("given", pa.table({"value": some[:, 0], "bits": texts}))
+                self.database.execute(f"INSERT INTO of_{name} SELECT value, bits::BIT FROM given")
 
     def answer(self, outcome: None) -> bytes:
         """Return the counts."""
         found = self.database.execute(
-            f"SELECT bits::VARCHAR AS bits FROM hits WHERE n >= {self._from}"
+            f"SELECT bits::BLOB AS bits FROM hits WHERE n >= {self._from}"
         ).fetchnumpy()["bits"]
-        text = np.frombuffer("".join(found).encode(), dtype=np.uint8)
-        return counts_answer((text.reshape(-1, self._queries) - ord("0")).sum(axis=0))
+        packed = np.frombuffer(b"".join(found), dtype=np.uint8).reshape(len(found), -1)
+        spare = 8 * packed.shape[1] - self._queries  # bits end with the last byte
+        past = spare + self._asked
+        bits = np.unpackbits(packed[:, : -(-past // 8)], axis=1, count=past)
+        return counts_answer(bits[:, spare:].sum(axis=0))
 
 
 class BitTablesFromBodies(BitTables):

@@ -22,6 +22,7 @@ from benchmarks import (
     process,
     report,
     texts,
+    ways,
     workloads,
 )
 from benchmarks.bench import Contender, Contest, Figure, Findings, Result, Size, Survey
@@ -66,6 +67,17 @@ def test_measure_without_a_package_leaves_its_contender_out_and_says_so():
     mixed = dataclasses.replace(alone, contenders=[*contest("x").contenders, *alone.contenders])
     assert ["way 0"] == [one.contender for one in bench.measure(mixed, rounds=1)]
     assert ["a test: way 0 is left out, no_such_package is not installed"] == bench.absences(mixed)
+
+
+def test_measure_of_a_contender_that_takes_no_part_at_this_size_says_why():
+    """It is neither made nor run, and read back from the text with its reason; a package is another reason."""
+    mixed = dataclasses.replace(
+        contest("x"), contenders=[*contest("x").contenders, ways.left_out("way 9", "4 GiB")]
+    )
+    assert ["way 0"] == [one.contender for one in bench.measure(mixed, rounds=1)]
+    findings = Findings(absent=[*bench.absences(mixed), "a: b is left out, c is not installed"])
+    text = report.as_text(findings, command="a command", load_before=0.5)
+    assert [("a test", "way 9", "4 GiB")] == list(texts.left_out_of(text))
 
 
 def test_measure_without_a_program_leaves_its_contender_out_and_says_so():
