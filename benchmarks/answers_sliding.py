@@ -39,7 +39,8 @@ def contests(size: Size) -> Iterator[Contest]:
 
 def moving(window: int, *, moved: int, every: int) -> Contest:
     """Return the contest of a window that moves on over so many rows."""
-    some = functools.cache(lambda: ways_aggregates.trades(window + moved, SYMBOLS))
+    rows = CHUNK_ROWS // 2 + window + moved  # both ends of the window cut a chunk
+    some = functools.cache(lambda: ways_aggregates.trades(rows, SYMBOLS))
     fewer = min(moved, every * ANSWERS_MAX)
 
     def slid(kind: Kind, name: str) -> Contender:
