@@ -85,8 +85,9 @@ class Outcome:
     @property
     def is_below_peer(self) -> bool:
         """Return whether a peer was faster, and by more than the goal allows."""
-        measured = self.goal.kind is Kind.RATIO and self.value is not None
-        return measured and self.value < min(1.0, self.goal.bound)
+        if self.goal.kind is not Kind.RATIO or self.value is None:
+            return False
+        return self.value < min(1.0, self.goal.bound)
 
 
 _BATCH = "4,096 interval queries, 8,192 tuples"

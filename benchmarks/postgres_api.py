@@ -28,6 +28,7 @@ from psoup.app.operate.lifecycle import pace_collector
 from psoup.app.operate.log_lines import configure_logging
 from psoup.app.routes.endpoint import Call
 from psoup.app.routes.results import envelopes, invocations
+from psoup.app.routes.results.long_poll import Invoked
 from psoup.app.settings import Settings
 from psoup.app.wire.models.invocations import Presentation
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Request
@@ -152,7 +153,7 @@ def serve(number: int, path: Path) -> None:
 
 def _new_response(
     call: Call, query_id: QueryId, alike: Hashable, asked: invocations.Asked, shown: Presentation
-) -> invocations.Invoked:
+) -> Invoked:
     """Return the answer, whatever was answered before."""
     del alike
     return invocations.answer_response(call, query_id, asked, shown)

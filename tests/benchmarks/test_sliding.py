@@ -17,7 +17,7 @@ def test_structure_answers_what_its_last_values_are(kind, length):
     values = np.round(rng.normal(0, 9, VALUES)) / 4  # sums of quarters are exact in any order
     windows, found = Windows(kind, CONDITIONS, length), np.empty((VALUES, 4))
     windows.slide(conditions, values, found)
-    taken = [[], [], []]
+    taken: list[list[float]] = [[] for _ in range(CONDITIONS)]
     for condition, value, answer in zip(conditions, values, found.tolist(), strict=True):
         taken[condition].append(value)
         last = taken[condition][-length:]
