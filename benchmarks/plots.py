@@ -346,7 +346,7 @@ def _short(times: float) -> str:
 
 
 def _family(name: str) -> str:
-    return re.split(r"[,\s]", name)[0]
+    return re.split(r"[,:\s]", name)[0]
 
 
 def _colour(name: str) -> str:
