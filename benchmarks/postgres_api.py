@@ -30,7 +30,7 @@ from psoup.app.routes.endpoint import Call
 from psoup.app.routes.results import envelopes, invocations
 from psoup.app.routes.results.long_poll import Invoked
 from psoup.app.settings import Settings
-from psoup.app.wire.models.invocations import Presentation
+from psoup.app.wire.models.results.invocations import Presentation
 from psoup.engine.invoke import Answer, PagePosition, PartPosition, Request
 from psoup.engine.log.operation import QueryId
 from psoup.engine.query.window import Bound, Window

@@ -10,8 +10,8 @@ from benchmarks.sliding import Floats, Kind, Windows
 from benchmarks.ways import Way
 from benchmarks.ways_aggregates import COUNT, MAX, MIN, SUM, Found, Partials, Trades, found_answer
 from psoup.engine.aggregates.grouping import AggregatedGroups
-from psoup.engine.aggregates.partial_cache import TooManyGroups
-from psoup.engine.aggregates.stream_partials import StreamPartials
+from psoup.engine.aggregates.partials.partial_cache import TooManyGroups
+from psoup.engine.aggregates.partials.stream_partials import StreamPartials
 from psoup.engine.limits import CHUNK_ROWS
 
 Kept = StreamPartials | TooManyGroups | None

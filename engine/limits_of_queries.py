@@ -13,6 +13,9 @@ QUERY_TEXT_BYTES_MAX: Final = 65_536
 """Checked before the parser sees the text."""
 QUERY_FACTORS_MAX: Final = 64
 """Of one clause, once normalised."""
+DERIVED_ATTRIBUTES_MAX: Final = 32
+"""Functions of text columns by which the clauses of one stream are found: each is computed for all texts of a chunk, a
+millisecond of 4,096. Conditions on further ones are evaluated each by itself, for the rows that others leave."""
 QUERY_STREAMS_MAX: Final = 4
 """In one FROM."""
 QUERY_IN_LIST_MAX: Final = 1_000

@@ -18,6 +18,7 @@ from psoup.engine.clauses.stream_clauses import StreamClauses
 from psoup.engine.clauses.table import ClauseTable
 from psoup.engine.clauses.table_probe import IndexTables
 from psoup.engine.query.values.expression import Expression
+from psoup.engine.tuples.chunk import Attribute
 from psoup.engine.tuples.schema import ColumnSchema, StreamId, StreamSchema
 
 INLINE_BYTES_MAX = 256 * 1024
@@ -76,7 +77,7 @@ class ClauseVersion:
     """
 
     schema: StreamSchema
-    attributes: dict[str, int]
+    attributes: dict[Attribute, int]
     clause_tables: tuple[ClauseTable | BroadcastTable, ...]
     pivot_tables: tuple[PivotTable | BroadcastTable, ...]
     clause_ids: NDArray[np.int64]

@@ -9,9 +9,10 @@ from psoup.engine.query.bind.conditions.normal_form import conjunction
 from psoup.engine.query.bind.predicates import Predicates
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.clause import Source
-from psoup.engine.query.factor import AttributeFactor, BandFactor, EquiFactor
+from psoup.engine.query.factor import AttributeFactor, BandFactor, DerivedFactor, EquiFactor
 from psoup.engine.query.reading import Reading
-from psoup.engine.query.values.expression import ColumnRef, Expression, sources_of
+from psoup.engine.query.values.expression import Expression, sources_of
+from psoup.engine.tuples.chunk import Attribute
 from psoup.engine.tuples.value_type import value_type
 
 
@@ -32,7 +33,7 @@ class SourcePlan:
 
     Attributes:
         source: the source.
-        driver: what is asked of the column that finds the clause, as SQL; None = no column does.
+        driver: what is asked of the column, or function of one, that finds the clause, as SQL; None = none does.
         index: how it is found.
         residual: what is asked of the source besides, as SQL.
     """
@@ -82,22 +83,22 @@ def plan_of(reading: Reading, predicates: Predicates) -> QueryPlan:
 def _source_plan(source: Source, asked: Sequence[Expression]) -> SourcePlan:
     """Return the plan of a source of which these predicates are asked."""
     factors = factors_of(conjunction(asked))
-    indexed = [one for one in factors if isinstance(one, AttributeFactor)]
+    indexed = [one for one in factors if isinstance(one, AttributeFactor | DerivedFactor)]
     pivot = next(pivots_among(indexed), None) if len(indexed) == len(factors) else None
     driver = pivot or next(filter(asks_one, indexed), None) or next(iter(indexed), None)
     if driver is None:
         return SourcePlan(source, None, IndexKind.NONE, _texts(asked))
-    drives = [one for one in asked if _column_of(one) == driver.column]
+    drives = [one for one in asked if _attribute_of(one) == driver.attribute]
     residual = [one for one in asked if one not in drives]
     index = IndexKind.ORDERED if pivot is None else IndexKind.HASH
     return SourcePlan(source, " AND ".join(_texts(drives)), index, _texts(residual))
 
 
-def _column_of(predicate: Expression) -> ColumnRef | None:
-    """Return the column whose index takes a predicate, None where none does."""
+def _attribute_of(predicate: Expression) -> Attribute | None:
+    """Return the attribute by which the index takes a predicate, None where it does not."""
     factors = factors_of(predicate)
     (factor,) = factors if len(factors) == 1 else (None,)
-    return factor.column if isinstance(factor, AttributeFactor) else None
+    return factor.attribute if isinstance(factor, AttributeFactor | DerivedFactor) else None
 
 
 def _texts(predicates: Sequence[Expression]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Grouped filters: all standing single-attribute factors over the attributes of one stream, probed together.
 
+An attribute is a column, or a function of one.
+
 Clauses arrive one at a time; what tuples meet are clause tables: a small one of the recent slots, so that a
 registration between two chunks does not cost the large ones, and some settled ones, each several times as large
 as the next, so that a clause is put into a larger table a few times in its life. The intervals of one factor
@@ -9,6 +11,7 @@ settled in pivot tables by that value, so that a chunk meets those alone whose v
 Source: Madden et al., SIGMOD 2002 (CACQ), 3.2; Chandrasekaran & Franklin 2002, 2.3 (predicate index).
 """
 
+import heapq
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,11 +24,11 @@ from numpy.typing import NDArray
 from psoup.engine.clauses.pivot_table import PivotTable, pivoted, pivots_among
 from psoup.engine.clauses.table import ClauseTable
 from psoup.engine.clauses.table_probe import IndexTables, TableProbe
-from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.factor import IndexedFactor
 from psoup.engine.query.values.factor_table import Factors
 from psoup.engine.query.values.value_set import ValueSet
 from psoup.engine.results.match_block import Harvest
-from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.chunk import Attribute, Chunk
 from psoup.engine.tuples.lineage import Lineage, Slot
 from psoup.engine.tuples.schema import ColumnType
 
@@ -53,7 +56,7 @@ class GroupedFilterStatistics:
 
 @dataclass(frozen=True, slots=True)
 class _Recent:
-    factors: Sequence[AttributeFactor]
+    factors: Sequence[IndexedFactor]
     is_open: bool
 
 
@@ -65,12 +68,13 @@ class GroupedFilters:
 
     def __init__(self) -> None:
         """Begin without clauses."""
-        self._attributes: dict[str, int] = {}
-        self._kinds: dict[str, ColumnType] = {}
+        self._attributes: dict[Attribute, int] = {}
+        self._free: list[int] = []
+        self._kinds: dict[Attribute, ColumnType] = {}
         self._recent: dict[Slot, _Recent] = {}
         self._recent_table: ClauseTable | None = None
         self._settled: list[ClauseTable] = []
-        self._pivoted: dict[str, list[PivotTable]] = {}
+        self._pivoted: dict[Attribute, list[PivotTable]] = {}
         self._probe = TableProbe()
         self._slots = 0
         self._derived = 0
@@ -80,15 +84,17 @@ class GroupedFilters:
         """Return the number of clauses."""
         return self._slots
 
-    def build(self, slot: Slot, factors: Sequence[AttributeFactor], *, is_open: bool) -> None:
+    def build(self, slot: Slot, factors: Sequence[IndexedFactor], *, is_open: bool) -> None:
         """Keep the clause of a slot that has none yet; `is_open` = it has other factors as well.
 
         Cost: O(factors); tables are derived at the next probe.
         """
         assert slot not in self._recent, "a slot has one clause"
         for factor in factors:
-            self._attributes.setdefault(factor.column.name, len(self._attributes))
-            self._kinds[factor.column.name] = factor.column.type
+            if factor.attribute not in self._attributes:
+                free = heapq.heappop(self._free) if self._free else len(self._attributes)
+                self._attributes[factor.attribute] = free
+                self._kinds[factor.attribute] = factor.type
         self._recent[slot] = _Recent(factors, is_open)
         self._recent_table = None
         self._slots += 1
@@ -107,6 +113,17 @@ class GroupedFilters:
             or any(self._forget(tables, slot) for tables in self._pivoted.values())
         ):
             raise AssertionError("a slot that is not recent is settled")
+
+    def release(self, attribute: Attribute) -> None:
+        """Cease to look at an attribute that no clause asks for any more. Cost: that of tables that name it anew."""
+        heapq.heappush(self._free, self._attributes.pop(attribute))
+        del self._kinds[attribute]
+        self._pivoted.pop(attribute, None)
+        self._cease(self._settled, attribute)
+        for tables in self._pivoted.values():
+            self._cease(tables, attribute)
+        if self._recent_table is not None and self._recent_table.names(attribute):
+            self._recent_table = None
 
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
         """Add the hits of clauses to the harvest; yield what open ones can still be satisfied by.
@@ -156,7 +173,10 @@ class GroupedFilters:
         )
 
     def check(self) -> None:
-        """Assert that every slot is recent or settled, in one table."""
+        """Assert that every slot is recent or settled, in one table, and attributes have numbers of their own."""
+        numbers = [*self._attributes.values(), *self._free]
+        assert sorted(numbers) == list(range(len(numbers))), "a number is free or an attribute's"
+        assert self._attributes.keys() == self._kinds.keys(), "attributes have types"
         pivot_tables = itertools.chain.from_iterable(self._pivoted.values())
         parts = [
             *(table.slots for table in self._settled),
@@ -175,6 +195,12 @@ class GroupedFilters:
                     self._put_together(tables, at, at + 1)
                 return True
         return False
+
+    def _cease(self, tables: list[Table], attribute: Attribute) -> None:
+        """Make tables anew that name an attribute which no clause asks for."""
+        for at, table in enumerate(tables):
+            if table.names(attribute):
+                self._put_together(tables, at, at + 1)
 
     def _tables(self) -> list[ClauseTable | PivotTable]:
         """Return all tables, the recent one last."""
@@ -209,7 +235,7 @@ class GroupedFilters:
             for name, count in values.items()
             if name in self._pivoted or count >= PIVOT_VALUES_MIN
         }
-        by_name: dict[str, dict[Slot, Sequence[AttributeFactor]]] = {}
+        by_name: dict[Attribute, dict[Slot, Sequence[IndexedFactor]]] = {}
         for slot, factors in asked.items():
             rare = [_value_asked(f) for f in factors if often[_value_asked(f)] <= most]
             names = [name for name, _ in rare if name in sizes]
@@ -239,10 +265,10 @@ class GroupedFilters:
         self._derived += 1
 
     def _table_of(self, recent: Mapping[Slot, _Recent]) -> ClauseTable:
-        by_name: dict[str, dict[Slot, ValueSet]] = {}
+        by_name: dict[Attribute, dict[Slot, ValueSet]] = {}
         for slot, clause in recent.items():
             for factor in clause.factors:
-                by_name.setdefault(factor.column.name, {})[slot] = factor.values
+                by_name.setdefault(factor.attribute, {})[slot] = factor.values
         return ClauseTable(
             np.fromiter(recent, np.int32, len(recent)),
             np.fromiter((clause.is_open for clause in recent.values()), np.bool_, len(recent)),
@@ -251,12 +277,12 @@ class GroupedFilters:
         )
 
 
-def pivots_of(clause: _Recent) -> Iterator[AttributeFactor]:
+def pivots_of(clause: _Recent) -> Iterator[IndexedFactor]:
     """Yield the factors by whose value the clause could be found, the others being compared then."""
     if not clause.is_open:
         yield from pivots_among(clause.factors)
 
 
-def _value_asked(factor: AttributeFactor) -> tuple[str, object]:
+def _value_asked(factor: IndexedFactor) -> tuple[Attribute, object]:
     """Return the attribute, and the one value of it, that a factor asks for which `asks_one`."""
-    return factor.column.name, factor.values.intervals[0].low
+    return factor.attribute, factor.values.intervals[0].low

@@ -15,14 +15,15 @@ from psoup.engine.kernels import counted, order, pivot
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
 from psoup.engine.kernels.match import Located
 from psoup.engine.kernels.rows import BLOCK_WORDS
-from psoup.engine.limits import CHUNK_ROWS, COLUMNS_COUNT_MAX
-from psoup.engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.limits import CHUNK_ROWS, COLUMNS_COUNT_MAX, DERIVED_ATTRIBUTES_MAX
+from psoup.engine.tuples.chunk import Attribute, Chunk, ChunkColumn
 
 COMPARED_BOUNDS_MAX: Final = 24
 """So many bounds are compared with faster than a chunk is put in order."""
 COUNTED_SPAN_MAX: Final = 4_095
 """Values of up to this span are counted into the cells between the bounds, others are sorted."""
-
+ATTRIBUTES_MAX: Final = COLUMNS_COUNT_MAX + DERIVED_ATTRIBUTES_MAX
+"""Columns, and functions of them: their numbers lie below."""
 
 Asking = tuple[Bounds, NDArray[np.int32], NDArray[np.int32]]
 """What a table asks of an attribute, and where places and rows of bitmaps by its numbers go."""
@@ -58,8 +59,8 @@ class Locator:
         self._counts = np.empty(COUNTED_SPAN_MAX + 2, dtype=np.int32)
         self._parts = np.zeros((COUNTED_SPAN_MAX + 3, BLOCK_WORDS), dtype=LITTLE)
         self._orders = np.empty((0, CHUNK_ROWS), dtype=np.int32)
-        self._in_order = np.zeros(COLUMNS_COUNT_MAX, dtype=np.bool_)
-        self._null_rows = np.zeros((COLUMNS_COUNT_MAX, CHUNK_WORDS), dtype=LITTLE)
+        self._in_order = np.zeros(ATTRIBUTES_MAX, dtype=np.bool_)
+        self._null_rows = np.zeros((ATTRIBUTES_MAX, CHUNK_WORDS), dtype=LITTLE)
 
     @property
     def nbytes(self) -> int:
@@ -71,7 +72,7 @@ class Locator:
         )
 
     def locate(
-        self, chunk: Chunk, tables: Sequence[ClauseTable], attributes: Mapping[str, int]
+        self, chunk: Chunk, tables: Sequence[ClauseTable], attributes: Mapping[Attribute, int]
     ) -> list[Located]:
         """Return where the bounds of each table lie; what was located before does not hold any more.
 
@@ -80,8 +81,9 @@ class Locator:
         """
         self._past = 0
         self._in_order[:] = False
-        if len(self._orders) < len(attributes):
-            self._orders = np.empty((len(attributes), CHUNK_ROWS), dtype=np.int32)
+        past = max(attributes.values(), default=-1) + 1
+        if len(self._orders) < past:
+            self._orders = np.empty((past, CHUNK_ROWS), dtype=np.int32)
         found = [
             (
                 np.zeros(table.bounds_count, dtype=np.int32),

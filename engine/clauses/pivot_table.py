@@ -17,10 +17,10 @@ from psoup.engine.kernels import pivot
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
 from psoup.engine.kernels.order import RADIX_BITS, Integers
 from psoup.engine.limits import CHUNK_ROWS
-from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.factor import IndexedFactor
 from psoup.engine.query.values.factor_table import closed_intervals, keys_of
 from psoup.engine.results.match_block import Harvest
-from psoup.engine.tuples.chunk import Chunk, ChunkColumn
+from psoup.engine.tuples.chunk import Attribute, Chunk, ChunkColumn
 from psoup.engine.tuples.lineage import Slot
 from psoup.engine.tuples.schema import ColumnType
 
@@ -74,7 +74,9 @@ class PivotTable:
         "forgotten",
     )
 
-    def __init__(self, attribute: str, parts: Pivoted, attributes: Mapping[str, int]) -> None:
+    def __init__(
+        self, attribute: Attribute, parts: Pivoted, attributes: Mapping[Attribute, int]
+    ) -> None:
         """Take clauses in any order, whose key is a value of `attribute`. Cost: O(c log c)."""
         self.attribute = attribute
         self.forgotten = 0
@@ -102,7 +104,9 @@ class PivotTable:
         self._room = CHUNK_ROWS
 
     @classmethod
-    def merged(cls, tables: Sequence["PivotTable"], attributes: Mapping[str, int]) -> "PivotTable":
+    def merged(
+        cls, tables: Sequence["PivotTable"], attributes: Mapping[Attribute, int]
+    ) -> "PivotTable":
         """Return one table of the clauses of all, whose attribute is the same, without what they have forgotten."""
         parts = [table.parts() for table in tables]
         together = Pivoted(
@@ -127,6 +131,10 @@ class PivotTable:
     def slots(self) -> set[int]:
         """Return the slots whose clauses are here."""
         return set(self._clauses.clauses[:-1, 0].tolist()) - {GONE}
+
+    def names(self, attribute: Attribute) -> bool:
+        """Return whether chunks are asked for this attribute."""
+        return attribute == self.attribute or attribute in self._names
 
     def forget(self, slot: Slot) -> bool:
         """Forget the clause in a slot; return whether it was here. Cost: O(log c)."""
@@ -211,9 +219,9 @@ class PivotTable:
 
 
 def pivoted(
-    attribute: str,
-    clauses: Mapping[Slot, Sequence[AttributeFactor]],
-    attributes: Mapping[str, int],
+    attribute: Attribute,
+    clauses: Mapping[Slot, Sequence[IndexedFactor]],
+    attributes: Mapping[Attribute, int],
 ) -> PivotTable:
     """Return a table of clauses that `asks_one` of the attribute."""
     kind = ColumnType.INT64
@@ -221,9 +229,9 @@ def pivoted(
     others: list[tuple[int, int, int]] = []
     for factors in clauses.values():
         for factor in factors:
-            name = factor.column.name
+            name = factor.attribute
             if name == attribute:
-                kind = factor.column.type
+                kind = factor.type
                 keys.append(factor.values.intervals[0].low)
             else:
                 others.append((attributes[name], *_key_ends(factor)))
@@ -236,30 +244,30 @@ def pivoted(
     return PivotTable(attribute, parts, attributes)
 
 
-def asks_one(factor: AttributeFactor) -> bool:
+def asks_one(factor: IndexedFactor) -> bool:
     """Return whether a factor compares with one value, of an attribute that may have many."""
-    if factor.column.type not in PIVOTS or factor.values.null or len(factor.values.intervals) != 1:
+    if factor.type not in PIVOTS or factor.values.null or len(factor.values.intervals) != 1:
         return False
     interval = factor.values.intervals[0]
     return interval.low is not None and interval.low == interval.high
 
 
-def pivots_among(factors: Sequence[AttributeFactor]) -> Iterator[AttributeFactor]:
+def pivots_among(factors: Sequence[IndexedFactor]) -> Iterator[IndexedFactor]:
     """Yield those of a clause's factors by whose value it could be found, the others being compared then."""
     for factor in factors:
         if asks_one(factor) and all(is_range(one) for one in factors if one is not factor):
             yield factor
 
 
-def is_range(factor: AttributeFactor) -> bool:
+def is_range(factor: IndexedFactor) -> bool:
     """Return whether a factor is one interval of whole numbers, or of what can be compared as such."""
     one = len(factor.values.intervals) == 1 and not factor.values.null
-    return one and factor.column.type is not ColumnType.STRING
+    return one and factor.type is not ColumnType.STRING
 
 
-def _key_ends(factor: AttributeFactor) -> tuple[int, int]:
+def _key_ends(factor: IndexedFactor) -> tuple[int, int]:
     """Return where a range begins and ends, as keys."""
-    kind = factor.column.type
+    kind = factor.type
     ((low, high),) = closed_intervals(kind, factor.values)
     first, last = keys_of(kind, [low, high]).tolist()
     return first, last

@@ -16,7 +16,7 @@ from psoup.engine.kernels.match import Clauses
 from psoup.engine.kernels.order import Integers
 from psoup.engine.query.values.factor_table import Factors, joined
 from psoup.engine.query.values.value_set import INT64_MAX
-from psoup.engine.tuples.chunk import ChunkColumn
+from psoup.engine.tuples.chunk import Attribute, ChunkColumn
 from psoup.engine.tuples.lineage import Slot
 
 GONE: Final = -1
@@ -107,8 +107,8 @@ class ClauseTable:
         self,
         slots: NDArray[np.int32],
         open_slots: NDArray[np.bool_],
-        factors: Mapping[str, Factors],
-        attributes: Mapping[str, int],
+        factors: Mapping[Attribute, Factors],
+        attributes: Mapping[Attribute, int],
     ) -> None:
         """Take clauses in any order.
 
@@ -124,7 +124,7 @@ class ClauseTable:
         self._order = slots[by_slot]
         self._names = {attributes[name]: name for name in factors}
         self.forgotten = 0
-        self.bounds: dict[str, Bounds] = {}
+        self.bounds: dict[Attribute, Bounds] = {}
         self.bounds_count = 0
         lows, highs = [], []
         for name, part in factors.items():
@@ -153,14 +153,18 @@ class ClauseTable:
 
     @classmethod
     def merged(
-        cls, tables: Sequence["ClauseTable"], attributes: Mapping[str, int]
+        cls, tables: Sequence["ClauseTable"], attributes: Mapping[Attribute, int]
     ) -> "ClauseTable":
-        """Return one table of the clauses of all, without what they have forgotten."""
+        """Return one table of the clauses of all, without what they have forgotten.
+
+        Attributes that have no number any more are left out: no clause asks for them.
+        """
         parts = [table.parts() for table in tables]
-        by_name: dict[str, list[Factors]] = {}
+        by_name: dict[Attribute, list[Factors]] = {}
         for _, _, factors in parts:
             for name, part in factors.items():
-                by_name.setdefault(name, []).append(part)
+                if name in attributes:
+                    by_name.setdefault(name, []).append(part)
         return cls(
             np.concatenate([slots for slots, _, _ in parts]),
             np.concatenate([open_slots for _, open_slots, _ in parts]),
@@ -182,6 +186,10 @@ class ClauseTable:
     def slots(self) -> set[int]:
         """Return the slots whose clauses are here."""
         return set(self.clauses.names.tolist()) - {GONE}
+
+    def names(self, attribute: Attribute) -> bool:
+        """Return whether chunks are asked for this attribute."""
+        return attribute in self.bounds
 
     def forget(self, slot: Slot) -> bool:
         """Forget the clause in a slot; return whether it was here. Cost: O(log c)."""
@@ -206,13 +214,13 @@ class ClauseTable:
         other.forgotten = int(np.count_nonzero(names == GONE))
         return other
 
-    def parts(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], dict[str, Factors]]:
+    def parts(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], dict[Attribute, Factors]]:
         """Return the parts to make the table of again, without forgotten clauses: slots, open ones, factors."""
         clauses = self.clauses
         kept = clauses.names != GONE
         counts = np.diff(clauses.factors)
         owners, standing = np.repeat(self._order, counts), np.repeat(kept, counts)
-        found = {}
+        found: dict[Attribute, Factors] = {}
         for number, name in self._names.items():
             whose = standing & (clauses.attributes == number)
             found[name] = self._factors(self.bounds[name], owners, whose)
@@ -234,7 +242,9 @@ class ClauseTable:
             bounded=bounded,
         )
 
-    def _add_bounds(self, name: str, part: Factors) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _add_bounds(
+        self, name: Attribute, part: Factors
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Number the bounds of an attribute; return the numbers of each interval's two."""
         first = self.bounds_count
         lows, low_at = np.unique(part.lows, return_inverse=True)

@@ -12,7 +12,7 @@ from psoup.engine.clauses.table import ClauseTable
 from psoup.engine.kernels.bits import CHUNK_WORDS, LITTLE
 from psoup.engine.kernels.match import Located, match_clauses, narrowest
 from psoup.engine.results.match_block import Harvest
-from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.chunk import Attribute, Chunk
 from psoup.engine.tuples.lineage import TILE_SLOTS, Lineage
 
 
@@ -26,7 +26,7 @@ class IndexTables:
         pivot_tables: probed behind these, in this order.
     """
 
-    attributes: Mapping[str, int]
+    attributes: Mapping[Attribute, int]
     clause_tables: Sequence[ClauseTable]
     pivot_tables: Sequence[PivotTable]
 

@@ -18,10 +18,10 @@ from psoup.engine.data.key_index import KeyIndex
 from psoup.engine.data.source import DatedRows, RowSpan
 from psoup.engine.kernels.bits import Words
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.factor import IndexedFactor
 from psoup.engine.results.match_block import Harvest
 from psoup.engine.tuples.block import Block
-from psoup.engine.tuples.chunk import Chunk
+from psoup.engine.tuples.chunk import Attribute, Chunk
 from psoup.engine.tuples.lineage import Lineage, Slot
 
 
@@ -48,7 +48,7 @@ class ClauseIndex(Protocol):
         """Return the number of clauses."""
         ...
 
-    def build(self, slot: Slot, factors: Sequence[AttributeFactor], *, is_open: bool) -> None:
+    def build(self, slot: Slot, factors: Sequence[IndexedFactor], *, is_open: bool) -> None:
         """Keep the clause of a slot that has none yet; `is_open` = it has other factors as well."""
         ...
 
@@ -61,6 +61,10 @@ class ClauseIndex(Protocol):
 
     def evict(self, slot: Slot) -> None:
         """Forget the clause of a slot that has one."""
+        ...
+
+    def release(self, attribute: Attribute) -> None:
+        """Cease to look at an attribute that was built, and that no clause asks for any more."""
         ...
 
     @property

@@ -4,6 +4,7 @@
 All single-attribute conjuncts over that attribute are already intersected into it, so a grouped filter
 never has to combine two factors of one query (combining them with OR is CACQ's defect, papers 5.1).
 `EquiFactor`, `BandFactor`: what a pair of tuples of two sources is looked up by, in the key index of either side.
+`DerivedFactor`: everything it asks of one function of a text column, as the set of the function's values.
 `ResidualFactor`: everything that cannot be indexed, evaluated column-wise over surviving tuples, or composites.
 """
 
@@ -11,6 +12,7 @@ import functools
 from dataclasses import dataclass
 from typing import Final
 
+from psoup.engine.query.values.derived import DerivedAttribute
 from psoup.engine.query.values.expression import (
     Call,
     ColumnRef,
@@ -22,6 +24,8 @@ from psoup.engine.query.values.expression import (
     column_refs,
 )
 from psoup.engine.query.values.value_set import ValueSet
+from psoup.engine.tuples.chunk import Attribute
+from psoup.engine.tuples.schema import ColumnType
 
 SAFE_MAX: Final = 2**62 - 1
 """Two numbers of up to this size have a sum and a difference."""
@@ -34,12 +38,35 @@ class AttributeFactor:
     column: ColumnRef
     values: ValueSet
 
+    @property
+    def attribute(self) -> Attribute:
+        """Return what `values` are of."""
+        return self.column.name
+
+    @property
+    def type(self) -> ColumnType:
+        """Return the type of the attribute."""
+        return self.column.type
+
 
 @dataclass(frozen=True, slots=True)
 class ResidualFactor:
     """`expression` is TRUE. A BOOLEAN expression over one or more columns, or over none."""
 
     expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedFactor(ResidualFactor):
+    """A residual factor that is TRUE iff `attribute` lies in `values`: an index may take it, and need not."""
+
+    attribute: DerivedAttribute
+    values: ValueSet
+
+    @property
+    def type(self) -> ColumnType:
+        """Return the type of the attribute."""
+        return self.attribute.type
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +121,8 @@ class BandFactor:
 
 
 JoinFactor = EquiFactor | BandFactor
+IndexedFactor = AttributeFactor | DerivedFactor
+"""What a grouped filter takes."""
 BooleanFactor = AttributeFactor | ResidualFactor | EquiFactor | BandFactor
 
 

@@ -5,7 +5,7 @@ the order of these (`kernels/order.py`).
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,18 @@ from psoup.engine.tuples.schema import ColumnType
 
 NO_ROWS: Final = full(0, CHUNK_WORDS)
 _EVERY: Final = np.arange(CHUNK_ROWS)
+
+
+class Derived(Protocol):
+    """What is computed of columns, and indexed as a column is; hashed by what it is."""
+
+    def values(self, column: Callable[[str], Column]) -> Column:
+        """Return the CHUNK_ROWS values of a chunk, whose columns `column` gives by name."""
+        ...
+
+
+Attribute = str | Derived
+"""What clauses are indexed by: a column, by its name, or what is computed of some."""
 
 
 class ChunkColumn:
@@ -55,7 +67,10 @@ class ChunkColumn:
 
 
 class Chunk:
-    """Rows `[first_row, first_row + CHUNK_ROWS)` of one stream; columns are read and become keys at their first use."""
+    """Rows `[first_row, first_row + CHUNK_ROWS)` of one stream; columns are read and become keys at their first use.
+
+    What is computed of columns becomes keys likewise.
+    """
 
     __slots__ = ("_columns", "_known", "_read", "first_row")
 
@@ -64,7 +79,7 @@ class Chunk:
         assert first_row % CHUNK_ROWS == 0, "a chunk begins where chunks begin"
         self.first_row = first_row
         self._columns = columns
-        self._known: dict[str, ChunkColumn] = {}
+        self._known: dict[Attribute, ChunkColumn] = {}
         self._read: dict[str, Column] = {}
 
     @property
@@ -72,11 +87,15 @@ class Chunk:
         """Return the chunk's number in its stream."""
         return self.first_row // CHUNK_ROWS
 
-    def column(self, name: str) -> ChunkColumn:
-        """Return the column of this name."""
-        found = self._known.get(name)
+    def column(self, attribute: Attribute) -> ChunkColumn:
+        """Return the column of this name, or what is computed, as keys."""
+        found = self._known.get(attribute)
         if found is None:
-            found = self._known[name] = ChunkColumn(self._values(name))
+            if isinstance(attribute, str):
+                values = self._values(attribute)
+            else:
+                values = attribute.values(self._values)
+            found = self._known[attribute] = ChunkColumn(values)
         return found
 
     def values(self, name: str, rows: NDArray[np.int64]) -> Column:

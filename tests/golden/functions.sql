@@ -55,8 +55,7 @@ SELECT sym FROM trades WHERE ABS(px) > 5 AND ABS(px) > 5.0
 SELECT sym FROM trades WHERE LOWER(sym) = 'acme'
 --> SELECT sym FROM trades WHERE LOWER(sym) = 'acme'
 --> none: sym string
---> factor residual LOWER(sym) = 'acme'
---> warning not-indexed
+--> factor LOWER(sym) in ['acme']
 --> rows 3 at 2014-01-06 12:00:07.500000
 --> row 'ACME'
 --> row 'ACME'
@@ -65,8 +64,7 @@ SELECT sym FROM trades WHERE LOWER(sym) = 'acme'
 SELECT sym FROM trades WHERE sym ILIKE 'Ac%'
 --> SELECT sym FROM trades WHERE LOWER(sym) LIKE 'ac%'
 --> none: sym string
---> factor residual LOWER(sym) LIKE 'ac%'
---> warning not-indexed
+--> factor LOWER(sym) in ['ac', 'ad')
 --> rows 5 at 2014-01-06 12:00:07.500000
 --> row 'ACME'
 --> row 'AC'
@@ -76,8 +74,7 @@ SELECT sym FROM trades WHERE sym ILIKE 'Ac%'
 SELECT sym FROM trades WHERE sym NOT ILIKE 'ACME'
 --> SELECT sym FROM trades WHERE LOWER(sym) <> 'acme'
 --> none: sym string
---> factor residual LOWER(sym) <> 'acme'
---> warning not-indexed
+--> factor LOWER(sym) in (.., 'acme') or ('acme', ..)
 --> rows 9 at 2014-01-06 12:00:07.500000
 --> row 'ü'
 --> row ''
@@ -87,8 +84,7 @@ SELECT sym FROM trades WHERE sym NOT ILIKE 'ACME'
 SELECT sym FROM trades WHERE sym ILIKE 'A!%%' ESCAPE '!'
 --> SELECT sym FROM trades WHERE LOWER(sym) LIKE 'a!%%' ESCAPE '!'
 --> none: sym string
---> factor residual LOWER(sym) LIKE 'a!%%' ESCAPE '!'
---> warning not-indexed
+--> factor LOWER(sym) in ['a%', 'a&')
 --> rows 1 at 2014-01-06 12:00:07.500000
 --> row 'a%c'
 
@@ -106,8 +102,7 @@ SELECT sym FROM trades WHERE px::VARCHAR ILIKE '4%'
 SELECT sym FROM trades WHERE sym ILIKE 'AXXb' ESCAPE 'x'
 --> SELECT sym FROM trades WHERE LOWER(sym) = 'axb'
 --> none: sym string
---> factor residual LOWER(sym) = 'axb'
---> warning not-indexed
+--> factor LOWER(sym) in ['axb']
 --> rows 0 at 2014-01-06 12:00:07.500000
 
 SELECT sym FROM trades WHERE NULL ILIKE 'a' OR open
@@ -123,8 +118,7 @@ SELECT sym FROM trades WHERE NULL ILIKE 'a' OR open
 SELECT sym FROM trades WHERE LENGTH(sym) > 3
 --> SELECT sym FROM trades WHERE LENGTH(sym) > 3
 --> none: sym string
---> factor residual LENGTH(sym) > 3
---> warning not-indexed
+--> factor LENGTH(sym) in [4, ..)
 --> rows 4 at 2014-01-06 12:00:07.500000
 --> row 'ACME'
 --> row 'ACDC'
@@ -189,9 +183,8 @@ SELECT CONCAT(sym, NULL, qty, ts) AS c FROM trades
 SELECT sym FROM trades WHERE SUBSTRING(sym FROM 2 FOR 3) = 'abc' AND POSITION('a' || 'b' IN sym) > 1
 --> SELECT sym FROM trades WHERE STRPOS(sym, 'ab') > 1 AND SUBSTRING(sym, 2, 3) = 'abc'
 --> none: sym string
+--> factor SUBSTRING(sym, 2, 3) in ['abc']
 --> factor residual STRPOS(sym, 'ab') > 1
---> factor residual SUBSTRING(sym, 2, 3) = 'abc'
---> warning not-indexed
 --> warning not-indexed
 --> rows 0 at 2014-01-06 12:00:07.500000
 
@@ -207,11 +200,9 @@ SELECT SUBSTR(sym, 2) AS a, SUBSTRING(sym FROM qty) AS b, REPLACE(sym, 'a', 'b')
 SELECT sym FROM trades WHERE TRIM(BOTH 'x' FROM sym) = 'a' AND trim(leading from sym) = 'b' AND TRIM(sym, 'xy') <> TRIM(sym)
 --> SELECT sym FROM trades WHERE LTRIM(sym) = 'b' AND TRIM(sym) <> TRIM(sym, 'xy') AND TRIM(sym, 'x') = 'a'
 --> none: sym string
---> factor residual LTRIM(sym) = 'b'
+--> factor LTRIM(sym) in ['b']
+--> factor TRIM(sym, 'x') in ['a']
 --> factor residual TRIM(sym) <> TRIM(sym, 'xy')
---> factor residual TRIM(sym, 'x') = 'a'
---> warning not-indexed
---> warning not-indexed
 --> warning not-indexed
 --> rows 0 at 2014-01-06 12:00:07.500000
 
@@ -228,8 +219,7 @@ SELECT sym FROM trades WHERE LEFT(sym, 2) = 'AB' AND RIGHT(sym, -1) = 'x'
 --> SELECT sym FROM trades WHERE LEFT(sym, 2) = 'AB' AND RIGHT(sym, -1) = 'x'
 --> none: sym string
 --> factor sym in ['AB', 'AC')
---> factor residual RIGHT(sym, -1) = 'x'
---> warning not-indexed
+--> factor RIGHT(sym, -1) in ['x']
 --> rows 0 at 2014-01-06 12:00:07.500000
 
 SELECT LENGTH('it''s') + 1 AS five, UPPER('ß') AS s FROM trades
@@ -663,31 +653,47 @@ SELECT sym FROM trades WHERE LENGTH(sym) BETWEEN 2 AND NULL
 SELECT sym FROM trades WHERE LOWER(sym) IN ('a', 'b') OR LOWER(sym) = 'c'
 --> SELECT sym FROM trades WHERE LOWER(sym) IN ('a', 'b', 'c')
 --> none: sym string
---> factor residual LOWER(sym) IN ('a', 'b', 'c')
---> warning not-indexed
+--> factor LOWER(sym) in ['a'] or ['b'] or ['c']
 --> rows 3 at 2014-01-06 12:00:07.500000
 --> row 'a'
 --> row 'b'
 --> row 'a'
 
--- conditions on functions
-SELECT EXP(qty) > 5 AS e, LN(px) > 0.1 AS l, LOG10(px) > 0.1 AS m, POWER(px, 2) AS p FROM trades WHERE qty < 99
---> SELECT EXP(CAST(qty AS DOUBLE)) > 5.0 AS e, LN(px) > 0.1 AS l, LOG10(px) > 0.1 AS m, POWER(px, 2.0) AS p FROM trades WHERE qty < 99
---> none: e bool, l bool, m bool, p float64
---> factor qty in (.., 98]
---> rows 10 at 2014-01-06 12:00:07.500000
---> row FALSE, NULL, NULL, 52.5625
---> row FALSE, FALSE, FALSE, 0.0
---> row TRUE, TRUE, TRUE, 16.0
---> row TRUE, TRUE, TRUE, 1600.0
+-- functions of a text column are factors of their own, however often they are named
+SELECT sym FROM trades WHERE LOWER(sym) = 'a' AND LOWER(sym) > 'b'
+--> SELECT sym FROM trades WHERE LOWER(sym) = 'a' AND LOWER(sym) > 'b'
+--> none: sym string
+--> factor LOWER(sym) in nothing
+--> warning never-true
+--> rows 0 at 2014-01-06 12:00:07.500000
 
-SELECT CAST(px AS BIGINT) AS c, MOD(qty, 3) AS m, ts::DATE AS d FROM trades WHERE open::BIGINT = 1
---> SELECT CAST(px AS BIGINT) AS c, qty % 3 AS m, DATE_TRUNC('day', ts) AS d FROM trades WHERE CAST(open AS BIGINT) = 1
---> none: c int64, m int64, d timestamp
---> factor residual CAST(open AS BIGINT) = 1
+SELECT sym FROM trades WHERE LENGTH(TRIM(Name)) BETWEEN 2 AND 4.5 AND LOWER(Name) IS NOT NULL AND LENGTH(TRIM(Name)) <> 3 AND px > 4
+--> SELECT sym FROM trades WHERE LENGTH(TRIM(Name)) <= 4.5 AND LENGTH(TRIM(Name)) <> 3 AND LENGTH(TRIM(Name)) >= 2 AND LOWER(Name) IS NOT NULL AND px > 4.0
+--> none: sym string
+--> factor px in (4.0, ..)
+--> factor LENGTH(TRIM(Name)) in [2] or [4]
+--> factor LOWER(Name) in (.., ..)
+--> rows 3 at 2014-01-06 12:00:07.500000
+--> row 'abx'
+--> row 'ACME'
+--> row 'ACME'
+
+SELECT sym FROM trades WHERE LOWER(sym) = 'a' OR sym = 'B'
+--> SELECT sym FROM trades WHERE LOWER(sym) = 'a' OR sym = 'B'
+--> none: sym string
+--> factor residual LOWER(sym) = 'a' OR sym = 'B'
 --> warning not-indexed
---> rows 5 at 2014-01-06 12:00:07.500000
---> row 10000000000000000, 1, 2014-01-05 00:00:00
---> row 4, 0, 2014-01-05 00:00:00
---> row 2, 1, 2014-01-06 00:00:00
---> row 41, 2, 2014-01-06 00:00:00
+--> rows 2 at 2014-01-06 12:00:07.500000
+--> row 'a'
+--> row 'a'
+
+SELECT trades.px FROM trades, Quotes WHERE trades.sym = Quotes.sym AND LOWER(Quotes.Name) = 'a' AND LOWER(trades.Name) = 'a'
+--> SELECT trades.px FROM trades, Quotes WHERE LOWER(Quotes.Name) = 'a' AND LOWER(trades.Name) = 'a' AND Quotes.sym = trades.sym
+--> none: px float64
+--> factor LOWER(Quotes.Name) in ['a']
+--> factor LOWER(trades.Name) in ['a']
+--> factor equal trades.sym = Quotes.sym
+--> warning join-unbounded
+--> rows 2 at 2014-01-06 12:00:07.500000
+--> row 40.0
+--> row 40.0

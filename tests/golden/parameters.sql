@@ -67,8 +67,7 @@ SELECT sym FROM trades WHERE sym LIKE :pattern ESCAPE :by AND LOWER(Name) = :nam
 --> SELECT sym FROM trades WHERE LOWER(Name) = 'acme' AND sym LIKE '10!%%' ESCAPE '!'
 --> none: sym string
 --> factor sym in ['10%', '10&')
---> factor residual LOWER(Name) = 'acme'
---> warning not-indexed
+--> factor LOWER(Name) in ['acme']
 --> rows 0 at 2014-01-06 12:00:07.500000
 
 SELECT sym FROM trades WHERE sym ILIKE :pattern AND STARTS_WITH(sym, :first) -- {"pattern": "%A%", "first": "a_"}

@@ -21,12 +21,13 @@ from psoup.engine.query.factor import (
     AttributeFactor,
     BandFactor,
     BooleanFactor,
+    DerivedFactor,
     EquiFactor,
     ResidualFactor,
 )
 from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.values.expression import Constant
-from psoup.engine.query.values.value_set import Interval
+from psoup.engine.query.values.value_set import Interval, ValueSet
 from psoup.engine.tuples.schema import (
     ClockKind,
     ColumnSchema,
@@ -164,6 +165,10 @@ def refused(text: str) -> tuple[str, ...]:
 def shown_factor(factor: BooleanFactor) -> str:
     """Return a factor as a reader checks it: `px in (40.0, ..)`, an equality, a band, or the residual expression."""
     match factor:
+        case DerivedFactor(attribute=attribute, values=values):
+            return (
+                f"{sql_expression(attribute.function)} in {_shown_values(values, attribute.type)}"
+            )
         case ResidualFactor(expression=expression):
             return f"residual {sql_expression(expression)}"
         case EquiFactor(left=left, right=right):
@@ -171,9 +176,7 @@ def shown_factor(factor: BooleanFactor) -> str:
         case BandFactor():
             return _shown_band(factor)
         case AttributeFactor(column=column, values=values):
-            parts = [_shown_interval(interval, column.type) for interval in values.intervals]
-            parts += ["NULL"] if values.null else []
-            return f"{sql_expression(column)} in {' or '.join(parts) or 'nothing'}"
+            return f"{sql_expression(column)} in {_shown_values(values, column.type)}"
 
 
 def _shown_band(factor: BandFactor) -> str:
@@ -184,6 +187,12 @@ def _shown_band(factor: BandFactor) -> str:
     about = "exactly" if factor.exact else f"by {len(factor.conditions)}"
     difference = f"{sql_expression(factor.left)} less {sql_expression(factor.right)}"
     return f"band {difference} in {ends}{low}, {high}{past} {about}"
+
+
+def _shown_values(values: ValueSet, kind: ColumnType) -> str:
+    parts = [_shown_interval(interval, kind) for interval in values.intervals]
+    parts += ["NULL"] if values.null else []
+    return " or ".join(parts) or "nothing"
 
 
 def _shown_interval(interval: Interval, kind: ColumnType) -> str:

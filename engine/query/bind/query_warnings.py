@@ -6,7 +6,13 @@ from psoup.engine.query.bind.conditions.normal_form import value_of
 from psoup.engine.query.bind.window_binder import Windows, retention_warnings
 from psoup.engine.query.canonical import sql_expression, sql_name
 from psoup.engine.query.clause import QueryWarning, Source, StandingQueryClause
-from psoup.engine.query.factor import AttributeFactor, BandFactor, BooleanFactor, ResidualFactor
+from psoup.engine.query.factor import (
+    AttributeFactor,
+    BandFactor,
+    BooleanFactor,
+    DerivedFactor,
+    ResidualFactor,
+)
 from psoup.engine.query.join_graph import is_bounded
 from psoup.engine.query.left_join import LeftJoin
 from psoup.engine.query.values.expression import Expression, reads_columns, sources_of
@@ -29,8 +35,8 @@ def query_warnings(
     if len(schemas) > 1:
         found += _join_warnings(clause, windows)
     for factor in clause.factors:
-        if isinstance(factor, ResidualFactor) and reads_columns(factor.expression):
-            found.append(_index_warning(factor.expression, clause.sources))
+        if isinstance(factor, ResidualFactor) and not isinstance(factor, DerivedFactor):
+            found += _index_warnings(factor.expression, clause.sources)
     return tuple(found)
 
 
@@ -43,6 +49,9 @@ def never_true_warnings(factors: Sequence[BooleanFactor]) -> list[QueryWarning]:
     if isinstance(impossible, AttributeFactor):
         column = sql_name(impossible.column.name)[:_SQL_SHOWN_LENGTH_MAX]
         because = f"no value of {column} meets all that WHERE asks of it"
+    elif isinstance(impossible, DerivedFactor):
+        function = sql_expression(impossible.attribute.function)[:_SQL_SHOWN_LENGTH_MAX]
+        because = f"no value of {function} meets all that WHERE asks of it"
     elif isinstance(impossible, BandFactor):
         because = "no two values meet all that the comparison of two streams asks of them"
     return [QueryWarning(NEVER_TRUE, f"no row is ever answered: {because}")]
@@ -51,7 +60,7 @@ def never_true_warnings(factors: Sequence[BooleanFactor]) -> list[QueryWarning]:
 def is_never_true(factor: BooleanFactor) -> bool:
     """Return whether no tuple meets a factor, as its constants alone say."""
     match factor:
-        case AttributeFactor(values=values):
+        case AttributeFactor(values=values) | DerivedFactor(values=values):
             return values.is_empty
         case BandFactor(low=low, high=high) if low is not None and high is not None:
             closed = factor.low_closed and factor.high_closed
@@ -82,12 +91,13 @@ def _join_warnings(clause: StandingQueryClause, windows: Windows) -> list[QueryW
     return found
 
 
-def _index_warning(expression: Expression, sources: tuple[Source, ...]) -> QueryWarning:
+def _index_warnings(expression: Expression, sources: tuple[Source, ...]) -> list[QueryWarning]:
+    if not reads_columns(expression):
+        return []
     read = sorted(sources_of(expression)) or range(len(sources))
     names = [sources[place].alias for place in read]
     of = f"row of {names[0]}" if len(names) == 1 else f"combination of {', '.join(names)}"
-    return QueryWarning(
-        "not-indexed",
-        f"runs for every {of} that the other factors leave: "
-        f"{sql_expression(expression)[:_SQL_SHOWN_LENGTH_MAX]}",
-    )
+    shown = sql_expression(expression)[:_SQL_SHOWN_LENGTH_MAX]
+    return [
+        QueryWarning("not-indexed", f"runs for every {of} that the other factors leave: {shown}")
+    ]

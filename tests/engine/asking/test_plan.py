@@ -26,6 +26,8 @@ def plan_of_bound(bound):
         (" WHERE px > 40 AND px < 50 AND px <> 45", "px < 50.0 AND px <> 45.0 AND px > 40.0", "ordered", ()),
         (" WHERE sym LIKE '%x' AND qty = 3", "qty = 3", "ordered", ("sym LIKE '%x'",)),
         (" WHERE sym = 'A' AND \"Name\" = 'B'", "Name = 'B'", "ordered", ("sym = 'A'",)),
+        (" WHERE LOWER(sym) = 'acme' AND px > 3", "LOWER(sym) = 'acme'", "hash", ("px > 3.0",)),
+        (" WHERE LENGTH(sym) > 3 AND sym LIKE '%x'", "LENGTH(sym) > 3", "ordered", ("sym LIKE '%x'",)),
         (" WHERE px + qty > 3", None, "none", ("px + qty > 3.0",)),
         (" WHERE sym IN ('A', 'B')", "sym IN ('A', 'B')", "ordered", ()),
     ],

@@ -30,6 +30,9 @@ class PlainIndex:
     def evict(self, slot):
         del self.clauses[slot]
 
+    def release(self, attribute):
+        assert all(one.attribute != attribute for some, _ in self.clauses.values() for one in some)
+
     def probe(self, chunk, wanted, harvest):
         slots = sorted(self.clauses)
         if not slots:
@@ -43,7 +46,7 @@ class PlainIndex:
         """Return the rows that satisfy all factors, one by one."""
         left = set(range(CHUNK_ROWS))
         for factor in factors:
-            values = chunk.values(factor.column.name, np.arange(CHUNK_ROWS)).to_list()
+            values = chunk.column(factor.attribute).column.to_list()
             PlainIndex.compared += len(values)
             left &= satisfying(values, factor.values)
         return left

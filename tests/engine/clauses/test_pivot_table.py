@@ -1,6 +1,8 @@
 """Clauses found by the one value that each asks for, against single comparisons."""
 
 import itertools
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ from tests.engine.results.blocks import plain
 from tests.strategies import fewer
 
 KINDS = {kind.name: kind for kind in ColumnType} | {"other": ColumnType.INT64}
-ATTRIBUTES = {name: number for number, name in enumerate(KINDS)}
+ATTRIBUTES: Mapping[Any, int] = {name: number for number, name in enumerate(KINDS)}
 SLOTS = 10
 PIVOTED = sorted(kind.name for kind in PIVOTS)
 

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from psoup.engine.clauses.stream_clauses import (
-    NOBODY,
-    ResidualStep,
-    StreamClauses,
-    residual_expressions,
-)
+from psoup.engine.clauses.stream_clauses import NOBODY, ResidualStep, StreamClauses
 from psoup.engine.kernels.bits import CHUNK_WORDS, full
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.bind.binder import bind
@@ -97,7 +92,7 @@ def test_stream_clauses_evaluate_an_expression_for_rows_still_asked_for_alone():
 def test_stream_clauses_keep_an_expression_as_long_as_a_clause_asks_for_it():
     """One step for all of them, whatever else they ask."""
     clauses = built(["a + 1 > 3", "a + 1 > 3 AND a < 9", "a + 2 > 3"])
-    first, second = residual_expressions(clause("a + 1 > 3 AND a + 2 > 3"))
+    first, second = [one.expression for one in clause("a + 1 > 3 AND a + 2 > 3").factors]
     assert {first: {0, 1}, second: {2}} == {
         expression: step.slots for expression, step in clauses.residuals.items()
     }
@@ -135,8 +130,8 @@ def test_stream_clauses_check_notices_what_does_not_agree(damage):
 )
 def test_residual_step_of_any_slots_oracle_narrows_its_own_alone(slots, changes, alive):
     """Slots of the lineage that do not ask for the expression keep their rows, dead ones are left alone."""
-    (expression,) = residual_expressions(clause("a + 1 > 3"))
-    step = ResidualStep(expression)
+    (factor,) = clause("a + 1 > 3").factors
+    step = ResidualStep(factor.expression)
     for slot, asks in changes:
         if asks != (slot in step.slots):
             step.change(Slot(slot), asks=asks)

@@ -1,6 +1,8 @@
 """Clause tables: what they are made of is read off their arrays again, one clause at a time."""
 
+from collections.abc import Mapping
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from psoup.engine.tuples.schema import ColumnType
 from tests.engine.columns import chunk_values, column_of, pool, value_sets
 from tests.engine.query.values.test_factor_table import expected, told
 
-ATTRIBUTES = {kind.name: number for number, kind in enumerate(ColumnType)}
+ATTRIBUTES: Mapping[Any, int] = {kind.name: number for number, kind in enumerate(ColumnType)}
 """One attribute of each type, by its name."""
 KINDS = {kind.name: kind for kind in ColumnType}
 STRINGS = ColumnType.STRING.name

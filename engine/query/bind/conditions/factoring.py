@@ -1,8 +1,17 @@
 """From a WHERE in normal form to its boolean factors."""
 
+from collections.abc import Iterator
+
 from psoup.engine.query.bind.conditions import normal_form as form
 from psoup.engine.query.bind.conditions.band import Band, band_factor, band_of
-from psoup.engine.query.factor import AttributeFactor, BooleanFactor, EquiFactor, ResidualFactor
+from psoup.engine.query.factor import (
+    AttributeFactor,
+    BooleanFactor,
+    DerivedFactor,
+    EquiFactor,
+    ResidualFactor,
+)
+from psoup.engine.query.values.derived import DerivedAttribute, derived_set
 from psoup.engine.query.values.expression import (
     ColumnRef,
     Compare,
@@ -19,11 +28,13 @@ from psoup.engine.query.values.value_set import ValueSet, intersection
 def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
     """Return the boolean factors of a WHERE in normal form.
 
-    First one AttributeFactor per column, by source and name, of all conjuncts that are sets of its values; then
-    the equalities between sources, one BandFactor per pair of sides, and the other conjuncts, each in canonical
+    First one AttributeFactor per column, by source and name, of all conjuncts that are sets of its values; one
+    DerivedFactor per function of a text column, of those that are sets of the function's values; then the
+    equalities between sources, one BandFactor per pair of sides, and the other conjuncts, each in canonical
     order. What every value and NULL satisfies is left out.
     """
     sets: dict[ColumnRef, list[ValueSet]] = {}
+    derived: dict[DerivedAttribute, list[tuple[Expression, ValueSet]]] = {}
     equalities: list[BooleanFactor] = []
     bands: dict[tuple[Expression, Expression], list[Band]] = {}
     residual: list[BooleanFactor] = []
@@ -33,6 +44,10 @@ def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
             values = true_set(conjunct)
             if values is not None:
                 sets.setdefault(ref, []).append(values)
+                continue
+            found = derived_set(conjunct)
+            if found is not None:
+                derived.setdefault(found[0], []).append((conjunct, found[1]))
                 continue
         elif isinstance(conjunct, Compare):
             equality = _equality(conjunct)
@@ -49,7 +64,24 @@ def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
         for ref in sorted(sets, key=lambda ref: (ref.source, ref.name))
         if not (values := intersection(sets[ref])).is_all
     ]
-    return (*indexed, *equalities, *map(band_factor, bands.values()), *residual)
+    return (
+        *indexed,
+        *_derived_factors(derived),
+        *equalities,
+        *map(band_factor, bands.values()),
+        *residual,
+    )
+
+
+def _derived_factors(
+    asked: dict[DerivedAttribute, list[tuple[Expression, ValueSet]]],
+) -> Iterator[DerivedFactor]:
+    """Yield what is asked of each derived attribute, but what every value and NULL satisfies."""
+    for attribute, parts in asked.items():
+        values = intersection([values for _, values in parts])
+        if not values.is_all:
+            condition = form.conjunction(condition for condition, _ in parts)
+            yield DerivedFactor(condition, attribute, values)
 
 
 def _only_column(expression: Expression) -> ColumnRef | None:
