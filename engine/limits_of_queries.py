@@ -16,6 +16,8 @@ QUERY_FACTORS_MAX: Final = 64
 DERIVED_ATTRIBUTES_MAX: Final = 32
 """Functions of text columns by which the clauses of one stream are found: each is computed for all texts of a chunk, a
 millisecond of 4,096. Conditions on further ones are evaluated each by itself, for the rows that others leave."""
+DERIVED_ORDERS_MAX: Final = 4
+"""Such functions whose order of a segment's texts is kept, two bytes a text, for the next query over old tuples."""
 QUERY_STREAMS_MAX: Final = 4
 """In one FROM."""
 QUERY_IN_LIST_MAX: Final = 1_000

@@ -1,22 +1,23 @@
 """A clause compared with stored rows: by a fresh query, and by an invocation in chunks whose hits are not kept.
 
-Factors over single attributes are compared in one call, column by column within each chunk, minima and maxima
-first; other factors are evaluated over the rows that are left.
+Factors over single attributes, and over functions of texts, are compared in one call, column by column within each
+chunk, minima and maxima first; other factors are evaluated over the rows that are left.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psoup.engine.data.derived_places import Spans, spans_of
 from psoup.engine.data.scannable import CHUNKS, ScanTable
 from psoup.engine.kernels.bits import CHUNK_WORDS, Words, mask_of, popcount, positions
 from psoup.engine.kernels.within import within
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.clause import StandingQueryClause
-from psoup.engine.query.factor import AttributeFactor, ResidualFactor
+from psoup.engine.query.factor import AttributeFactor, DerivedFactor, ResidualFactor
 from psoup.engine.query.values.evaluate import truth
 from psoup.engine.query.values.expression import Expression, column_refs
 from psoup.engine.query.values.factor_table import closed_intervals
@@ -31,6 +32,7 @@ _STRING: Final = ColumnType.STRING
 _FLOAT64: Final = ColumnType.FLOAT64
 
 NO_FACTORS = np.empty((0, 4), dtype=np.int64)
+NO_SPANS: Mapping[DerivedFactor, list[Spans]] = {}
 NO_ENDS = np.empty((1, 2, 0), dtype=np.int64)
 
 
@@ -59,11 +61,16 @@ def scan(
         decide; the others are evaluated over what these leave.
     """
     indexed = [factor for factor in clause.factors if isinstance(factor, AttributeFactor)]
-    factors, ends = arguments(indexed, table)
+    derived = _derived(clause, table, past - first)
+    factors, ends = arguments(indexed, table, derived)
     within(table.rows, factors, ends, first, past, words, counts)
-    if len(indexed) == len(clause.factors):
+    if len(indexed) + len(derived) == len(clause.factors):
         return
-    rest = [one.expression for one in clause.factors if isinstance(one, ResidualFactor)]
+    rest = [
+        one.expression
+        for one in clause.factors
+        if isinstance(one, ResidualFactor) and one not in derived
+    ]
     first_chunk = first // CHUNK_ROWS
     for segment in range(first_chunk // CHUNKS, len(table)):
         begin = max(0, segment * CHUNKS - first_chunk)
@@ -79,8 +86,11 @@ def scan(
 
 
 def compared(clause: StandingQueryClause) -> set[str]:
-    """Return the columns of its single-attribute factors: those that `scan` needs in a table."""
-    return {one.column.name for one in clause.factors if isinstance(one, AttributeFactor)}
+    """Return the columns of its single-attribute factors, and of its derived ones: `scan` needs them in a table."""
+    names = {one.column.name for one in clause.factors if isinstance(one, AttributeFactor)}
+    return names.union(
+        one.attribute.column for one in clause.factors if isinstance(one, DerivedFactor)
+    )
 
 
 def scanned(clause: StandingQueryClause) -> set[str]:
@@ -89,14 +99,31 @@ def scanned(clause: StandingQueryClause) -> set[str]:
     return compared(clause).union(*({ref.name for ref in column_refs(one)} for one in rest))
 
 
+def _derived(
+    clause: StandingQueryClause, table: ScanTable, rows: int
+) -> Mapping[DerivedFactor, list[Spans]]:
+    """Return where the texts are that satisfy derived factors, by segment; without those that are evaluated."""
+    found = {}
+    for factor in clause.factors:
+        if isinstance(factor, DerivedFactor):
+            place = table.places[factor.attribute.column]
+            texts = [table.texts(segment, place) for segment in range(len(table))]
+            spans = spans_of(factor, texts, rows)
+            if spans is not None:
+                found[factor] = spans
+    return found
+
+
 def arguments(
-    factors: Sequence[AttributeFactor], table: ScanTable
+    factors: Sequence[AttributeFactor],
+    table: ScanTable,
+    derived: Mapping[DerivedFactor, list[Spans]] = NO_SPANS,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the factors, and the ends of their intervals, as `within` takes them.
+    """Return the factors, and the ends of their intervals, as `within` takes them; `derived` are places of texts.
 
     Cost: O(intervals); where there are texts, O(log d) for each of them and each segment with d texts.
     """
-    if not factors:
+    if not factors and not derived:
         return NO_FACTORS, NO_ENDS
     rows: list[tuple[int, int, int, bool]] = []
     lows: list[Any] = []
@@ -111,7 +138,14 @@ def arguments(
         rows.append((place, begin, len(lows), factor.values.null))
         if column.type is _STRING:
             texts.append((place, begin, len(lows)))
-    if not texts:
+    spans: list[tuple[int, int, list[Spans]]] = []
+    for one, by_segment in derived.items():
+        begin, most = len(lows), max(map(len, by_segment), default=0)
+        lows += [0] * most
+        highs += [0] * most
+        rows.append((table.places[one.attribute.column], begin, len(lows), one.values.null))
+        spans.append((begin, len(lows), by_segment))
+    if not texts and not derived:
         return np.array(rows, dtype=np.int64), np.array([[lows, highs]], dtype=np.int64)
     placed = []
     for segment in range(len(table)):
@@ -124,6 +158,12 @@ def arguments(
                 (len(known) if high is None else bisect_left(known, high)) - 1
                 for high in highs[own]
             ]
+        for begin, past, by_segment in spans:
+            # Those that a segment has less than another lie behind its last one, and hold nothing.
+            past_last = by_segment[segment][-1][1] if by_segment[segment] else -1
+            own_spans = by_segment[segment] + [(past_last + 1, past_last)] * (past - begin)
+            in_segment[0][begin:past] = [low for low, _ in own_spans[: past - begin]]
+            in_segment[1][begin:past] = [high for _, high in own_spans[: past - begin]]
         placed.append(in_segment)
     return np.array(rows, dtype=np.int64), np.array(placed, dtype=np.int64)
 

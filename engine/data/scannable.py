@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from psoup.engine.kernels import within
 from psoup.engine.kernels.bits import Words, packed
 from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
+from psoup.engine.tuples.batch import AscendingTexts
 from psoup.engine.tuples.schema import ColumnType
 
 CHUNKS: Final = SEGMENT_ROWS // CHUNK_ROWS
@@ -42,7 +43,7 @@ class Scannable:
     values: NDArray[Any]
     row: NDArray[np.int64]
     nulls: Words | None
-    texts: Sequence[str] | None = None
+    texts: AscendingTexts | None = None
 
     @classmethod
     def raw(
@@ -54,7 +55,7 @@ class Scannable:
 
     @classmethod
     def places(
-        cls, codes: NDArray[Any], spans: Spans, nulls: Words | None, texts: Sequence[str]
+        cls, codes: NDArray[Any], spans: Spans, nulls: Words | None, texts: AscendingTexts
     ) -> "Scannable":
         """Return a column of texts, given as their places among `texts`: uint8 or uint16."""
         form = within.BYTES if codes.dtype == np.uint8 else within.SHORTS
@@ -160,7 +161,7 @@ class ScanTable:
         """Return the table without the first `segment` segments."""
         return ScanTable(self.places, self.rows[segment:].copy(), self.held[segment:])
 
-    def texts(self, segment: int, place: int) -> Sequence[str]:
+    def texts(self, segment: int, place: int) -> AscendingTexts:
         """Return the texts of a column of strings in one of the segments, ascending."""
         texts = self.held[segment][place].texts
         assert texts is not None, "asked of strings alone"

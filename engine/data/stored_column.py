@@ -70,7 +70,10 @@ class StoredColumn:
         self._texts: list[str] = []
         """In order of arrival, until sealed: the list that is written, which readers get by `_coded` alone."""
         self._coded = _Coded(self._texts, self.values)
-        self._ranked: tuple[list[str], NDArray[Any]] = ([], np.zeros(1, dtype=np.uint16))
+        self._ranked: tuple[AscendingTexts, NDArray[Any]] = (
+            AscendingTexts(),
+            np.zeros(1, dtype=np.uint16),
+        )
         """Texts in order and the place of each code among them, as far as they were asked for."""
         self._codes: dict[str, int] = {}
 
@@ -162,8 +165,7 @@ class StoredColumn:
             raw = Scannable.raw(self.kind, self.values, (self._least, self._most), nulls)
             self._scan = raw.compact()
             return
-        in_order, places = self._in_order(self._coded.texts)
-        ordered = AscendingTexts(in_order)
+        ordered, places = self._in_order(self._coded.texts)
         if ordered == before:
             ordered = before
         narrow = np.uint8 if len(ordered) <= BYTE_CODES else np.uint16
@@ -177,7 +179,12 @@ class StoredColumn:
                 least[chunk], most[chunk] = span
         scan = Scannable.places(codes, (least, most), nulls, ordered)
         self._coded = _Coded(ordered, codes, scan)
-        self.values, self._codes, self._ranked, self._texts = codes, {}, ([], places[:0]), []
+        self.values, self._codes, self._ranked, self._texts = (
+            codes,
+            {},
+            (AscendingTexts(), places[:0]),
+            [],
+        )
 
     @property
     def nbytes(self) -> int:
@@ -197,7 +204,7 @@ class StoredColumn:
         if self._scan is not None:
             self._scan.check(self.values[start:past], self.valid, start)
 
-    def _in_order(self, texts: Sequence[str]) -> tuple[list[str], NDArray[Any]]:
+    def _in_order(self, texts: Sequence[str]) -> tuple[AscendingTexts, NDArray[Any]]:
         """Return texts, in order of arrival, in order, and the place of each code among them."""
         known = self._ranked
         count = len(texts)  # more may be appended meanwhile, for rows that are not asked about
@@ -205,7 +212,7 @@ class StoredColumn:
             by_text = sorted(range(count), key=texts.__getitem__)
             places = np.zeros(count, dtype=np.uint16)
             places[by_text] = np.arange(count)
-            known = [texts[i] for i in by_text], places
+            known = AscendingTexts([texts[i] for i in by_text]), places
             if texts is self._texts:  # else it is sealed, and nobody will ask again
                 self._ranked = known
         return known

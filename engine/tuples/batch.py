@@ -5,7 +5,8 @@ A `Column` is the one form values take between the wire, the SteMs and the evalu
 (`valid` false) `values` holds an arbitrary value of the dtype; floats are finite.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NewType
 
 import numpy as np
@@ -31,9 +32,14 @@ DTYPES: dict[ColumnType, np.dtype[Any]] = {
 
 
 class AscendingTexts(tuple[str, ...]):
-    """The texts of a dictionary that ascend, each of them once."""
+    """The texts of a dictionary that ascend, each of them once.
 
-    __slots__ = ()
+    Attributes:
+        orders: their orders by what is computed of them, as far as these were asked for; they follow from the texts.
+            Replaced, never changed, so that readers need no lock.
+    """
+
+    orders: Mapping[Any, Any] = MappingProxyType({})
 
 
 @value_type

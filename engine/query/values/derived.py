@@ -4,8 +4,10 @@ A condition over such a function says of its values what the same condition over
 it is TRUE comes from `truth_set.py`, with a column in the place of the function.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
 
 from psoup.engine.limits import CHUNK_ROWS
 from psoup.engine.query.values.evaluate import evaluate
@@ -15,6 +17,7 @@ from psoup.engine.query.values.expression import (
     Constant,
     Expression,
     children,
+    column_refs,
     with_children,
 )
 from psoup.engine.query.values.truth_set import true_set
@@ -41,9 +44,20 @@ class DerivedAttribute:
         """Return the type of its values."""
         return self.function.type
 
+    @property
+    def column(self) -> str:
+        """Return the name of the column that it is of."""
+        (ref,) = column_refs(self.function)
+        return ref.name
+
     def values(self, column: Callable[[str], Column]) -> Column:
         """Return its values for the rows of a chunk, given its columns. Cost: one call for each text that occurs."""
         return evaluate(self.function, lambda ref: column(ref.name), CHUNK_ROWS)
+
+    def of_texts(self, texts: Sequence[str]) -> list[Any]:
+        """Return its value for each of some texts, None = NULL. Of NULL it is NULL."""
+        column = Column(ColumnType.STRING, np.arange(len(texts), dtype=np.int32), None, texts)
+        return evaluate(self.function, lambda _: column, len(texts)).to_list()
 
 
 def derived_set(condition: Expression) -> tuple[DerivedAttribute, ValueSet] | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from psoup.engine.data import derived_places
 from psoup.engine.data.clause_scan import compared, scan
 from psoup.engine.data.scannable import ScanTable
 from psoup.engine.data.segment import Segment
@@ -17,6 +18,7 @@ from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.bind.binder import bind
 from psoup.engine.query.clause import Source, StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor
+from psoup.engine.query.values.derived import DerivedAttribute
 from psoup.engine.query.values.expression import ColumnRef, CompareOp
 from psoup.engine.query.values.value_set import EVERYTHING, values_among, values_where
 from psoup.engine.tuples.schema import ClockKind, ColumnSchema, ColumnType, StreamId, StreamSchema
@@ -158,6 +160,10 @@ WHERES = [
     "string = 'ab' AND int64 * 2 = 4 AND bool IS NULL",
     "bool IS NOT NULL AND string IS NULL",
     "int64 = 1 AND string = 'nobody has this' AND int64 / 0 > 1",
+    "LOWER(string) = 'ab' AND int64 > 1",
+    "LENGTH(string) IN (0, 2) AND UPPER(string) > 'B' AND string <> 'b'",
+    "(LOWER(string) IS NULL OR LOWER(string) = 'a') AND LENGTH(string) IS NULL",
+    "LTRIM(string) = 'nobody has this' AND int64 + 1 > 1",
     "TRUE",
 ]
 
@@ -172,6 +178,77 @@ def test_scan_of_several_factors_oracle_agrees_with_the_twin(where):
     expected = {7 * i for i, row in enumerate(rows) if holds(clause, [row])}
     found = found_by(clause, segment_of(columns), 0, count)
     assert expected == {row for row in found if row % 7 == 0}
+
+
+@functools.cache
+def numbered():
+    """Return two segments, the second of which still grows, with texts in other orders and some NULLs."""
+    values = [f"{'xX'[i % 2]}{i * 7 % 2_000:04d}" for i in range(SEGMENT_ROWS)]
+    later = [None if i % 5 == 0 else ["X0003", "x", ""][i % 3] for i in range(CHUNK_ROWS + 9)]
+    return [(some, segment_of({ColumnType.STRING: some})) for some in (values, later)]
+
+
+@pytest.mark.parametrize("most", [0, 2, derived_places.SPANS_MAX])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "LOWER(string) = 'x0003'",
+        "RIGHT(string, 1) IN ('3', '')",
+        "RIGHT(string, 2) < '40' AND LOWER(string) > 'x1'",
+        "LENGTH(string) < 5",
+        "UPPER(string) IN ('X0000', 'x0020', "
+        + str([f"X{20 * i:04d}" for i in range(20)])[1:-1]
+        + ")",
+        "RIGHT(string, 3) = '003' OR RIGHT(string, 3) IS NULL",
+    ],
+)
+def test_scan_of_a_function_of_texts_oracle_finds_its_values_in_every_segment(
+    where, most, monkeypatch
+):
+    """As spans of places, of which one segment has more than the other; or, past a bound, row by row."""
+    monkeypatch.setattr(derived_places, "SPANS_MAX", most)
+    parts = numbered()
+    clause = bind(
+        f"SELECT * FROM s WHERE {where}", {"s": (StreamId(1), schema_of(ColumnType.STRING))}
+    ).clause
+    tables = [table_of(clause, segment, len(values)) for values, segment in parts]
+    count = sum(len(values) for values, _ in parts)
+    words = np.empty(CHUNK_WORDS * -(-count // CHUNK_ROWS), dtype=np.uint64)
+    scan(
+        clause,
+        tables[0].joined(tables[1]),
+        0,
+        count,
+        words=words,
+        counts=np.empty(-(-count // CHUNK_ROWS), dtype=np.int32),
+        read=lambda number, name, where: parts[number][1].column(name, where),
+    )
+    texts = [text for values, _ in parts for text in values]
+    held = {text for text in set(texts) if holds(clause, [{"string": text}])}
+    assert {i for i, text in enumerate(texts) if text in held} == twins.bits_of(words)
+
+
+def test_scan_computes_a_function_once_for_the_texts_of_a_segment(monkeypatch):
+    """For all clauses that ask for its values; of fewer rows than texts it is computed for theirs alone."""
+    computed, of_texts = [], DerivedAttribute.of_texts
+
+    def counted(attribute, texts):
+        computed.append(len(texts))
+        return of_texts(attribute, texts)
+
+    monkeypatch.setattr(DerivedAttribute, "of_texts", counted)
+    values = [f"T{i}" for i in range(3_000)]
+    segment = segment_of({ColumnType.STRING: values})
+    streams = {"s": (StreamId(1), schema_of(ColumnType.STRING))}
+    clauses = [
+        bind(f"SELECT * FROM s WHERE LOWER(string) = 't{i}'", streams).clause for i in range(4)
+    ]
+    assert {2} == found_by(clauses[2], segment, 0, 2_999)
+    assert not computed
+    assert [{0}, {1}] == [found_by(one, segment, 0, 3_000) for one in clauses[:2]]
+    assert {3} == found_by(clauses[3], segment, 0, 2_999), "what is known is used for few rows too"
+    assert 3_000 == computed[0]
+    assert max(computed[1:]) <= derived_places.MARKED, "those around the bounds alone"
 
 
 def test_scannable_of_a_growing_segment_stays_what_it_was_when_the_segment_is_sealed():
