@@ -43,6 +43,7 @@ CLAUSES = (
     "SELECT k FROM r WHERE t = 'text 3' AND i IS NULL",
     "SELECT k FROM r WHERE i + k > 9000 AND f < 0.5",
     "SELECT k FROM r WHERE t >= 'text 9' OR t LIKE '%15%'",
+    "SELECT k FROM r WHERE UPPER(t) IN ('TEXT 3', 'TEXT 19') AND LENGTH(t) > 6 AND RIGHT(t, 1) <> '3'",
 )
 JOINS = (
     "SELECT r.k FROM r, s WHERE r.k = s.k AND r.i = 3",
