@@ -16,7 +16,7 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""For the same reason, Spark evaluates a statement's expressions and makes no Java source of them: a quarter less CPU."""
+"""For the same reason Spark evaluates a statement as it stands and makes no Java of it: a quarter less CPU."""
 
 
 @pytest.fixture(scope="session")

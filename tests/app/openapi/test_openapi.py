@@ -23,8 +23,8 @@ from psoup.app.routes.endpoint import QUERY
 from psoup.app.routes.endpoints import ENDPOINTS
 from psoup.app.settings import Settings
 from psoup.app.wire.answers.event_stream import MEDIA_TYPE as EVENTS
-from psoup.app.wire.models.results.invocations import ResultsAnswer
 from psoup.app.wire.models.problem import Problem
+from psoup.app.wire.models.results.invocations import ResultsAnswer
 from psoup.app.wire.rows.body import ARROW, JSON, NDJSON
 from psoup.engine import limits
 from tests.app.serving import served

@@ -1,4 +1,4 @@
-"""Bars of stock prices from a file to a chart: loaded, asked for as a leaderboard, and by day over a year in one request."""
+"""Bars of stock prices from a file to a chart: loaded, a leaderboard, and by day over a year in one request."""
 
 import lzma
 
