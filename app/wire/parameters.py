@@ -367,9 +367,10 @@ ON = Parameter(
 LINGER = Parameter(
     "linger",
     seconds_up_to(limits.LINGER_S_MAX),
-    {"type": "string", "default": limits.LINGER_S_DEFAULT, "examples": ["250ms", "2s"]},
-    "Seconds from the begin of a wait, or from the last event, within which changes are one answer; a later change is"
-    f" told at once. Clipped to {limits.LINGER_S_MAX:g}.",
+    {"type": "string", "examples": ["250ms", "2s"]},
+    "Seconds after a change, or after the last event, within which further changes join it, clipped to"
+    f" {limits.LINGER_S_MAX:g}; not given: {limits.LINGER_S_DEFAULT:g} from the begin of a wait, and a change after"
+    " that is told at once.",
 )
 HISTORY = flag(
     "history",

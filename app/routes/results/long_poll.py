@@ -74,15 +74,17 @@ class Wait:
         left: the client has disconnected: nobody reads what would be answered.
     """
 
-    def __init__(self, call: Call, *, on: On, linger_s: float, left_s: float) -> None:
-        """Wait `left_s` seconds at most, in all turns; no change ends it before `linger_s` have passed.
+    def __init__(self, call: Call, *, on: On, linger_s: float | None, left_s: float) -> None:
+        """Wait `left_s` seconds at most, in all turns; of these `linger_s` after a change, for what comes with it.
 
-        What changes by then is one answer. A wait that has lasted longer ends with its first change at once.
+        `linger_s` None: LINGER_S_DEFAULT from the begin on, which gathers what follows the answer before. A wait that
+        has lasted longer ends with its first change at once.
         """
         begun_s = time.monotonic()
         self._call = call
         self._on = on
-        self._gathers_until_s = begun_s + min(linger_s, left_s)
+        self._linger_s = linger_s
+        self._gathers_until_s = begun_s + limits.LINGER_S_DEFAULT
         self._latest_s = begun_s + left_s
         self.shed = self.left = False
 
@@ -98,13 +100,18 @@ class Wait:
             sending.rest()
         try:
             wake = await self._call.room.wait(seen, on=self._on, timeout_s=left_s, leaving=leaving)
-            gathers_s = self._gathers_until_s - time.monotonic()
-            if wake is Wake.CHANGED and gathers_s > 0:
+            if wake is Wake.CHANGED and (gathers_s := self._gathers_s()) > 0:
                 await asyncio.wait({leaving}, timeout=gathers_s)
         finally:
             self._call.waited(time.monotonic() - begun_s)
         self.shed, self.left = wake is Wake.SHED, wake is Wake.LEFT
         return wake is Wake.CHANGED
+
+    def _gathers_s(self) -> float:
+        """Return for how many seconds from now, after a change, further ones join it."""
+        now_s = time.monotonic()
+        until_s = self._gathers_until_s if self._linger_s is None else now_s + self._linger_s
+        return min(until_s, self._latest_s) - now_s
 
 
 def entered(call: Call, query_id: QueryId, request: Request, answer: Answer) -> bool:
@@ -171,7 +178,6 @@ async def when_changed(
         answer: computes it anew. Those who have asked the same and are woken together are given the same.
     """
     on, linger_s = On(call.arguments.get(ON) or On.ENTER), call.arguments.get(LINGER)
-    linger_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
     wait = Wait(call, on=on, linger_s=linger_s, left_s=wait_s(call))
     deadline_s = call.service.settings.invoke_deadline_s
     found, changed = await first, True

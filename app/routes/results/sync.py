@@ -113,11 +113,13 @@ async def post_sync(call: Call) -> Response:
     units = math.ceil(len(asked.body.queries) / QUERIES_PER_UNIT)
     if units > 1:  # the first one was taken before the body was read
         call.context.rates.take(call.caller.key_id, "invoke", units - 1)
-    on, linger_s = On(asked.body.on), min(asked.body.linger, limits.LINGER_S_MAX)
+    on, linger_s = On(asked.body.on), asked.body.linger
+    linger_s = None if linger_s is None else min(linger_s, limits.LINGER_S_MAX)
     stands = await _registered(call, asked.stands, latest)
     if accepts_events(call):
         source = SyncEvents(call, asked.shown, asked.bytes_max, asked.refused, stands)
-        return EventStream(call, source, await source.tell(), on=on, linger_s=linger_s)
+        rate_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
+        return EventStream(call, source, await source.tell(), on=on, linger_s=rate_s)
 
     async def told(latest: float, poll_ms: int | None = None) -> tuple[Synced, bytes]:
         work = functools.partial(

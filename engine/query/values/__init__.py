@@ -6,5 +6,6 @@ Reading order:
     like, like_search: LIKE of a column; LIKE of one text by its own search.
     value_set: sets of values of one attribute, as disjoint intervals.
     truth_set, call_truth: from a predicate over one attribute, or a function of it, to the values that satisfy it.
+    derived: functions of one text column as attributes, which clauses are found by.
     factor_table: the value sets of many clauses, as arrays.
 """

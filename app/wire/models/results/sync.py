@@ -47,10 +47,11 @@ class SyncBody(BaseModel):
     on: Literal["enter", "any"] = Field(
         default="enter", description="What ends the wait: rows enter, or, with `any`, leave too."
     )
-    linger: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        default=limits.LINGER_S_DEFAULT,
-        description="Seconds from the begin of the wait, or from the last event, within which changes are one answer;"
-        f" a later change is told at once. Clipped to {limits.LINGER_S_MAX:g}.",
+    linger: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Seconds after a change, or after the last event, within which further changes join it, clipped to"
+        f" {limits.LINGER_S_MAX:g}; not given: {limits.LINGER_S_DEFAULT:g} from the begin of the wait, and a change"
+        " after that is told at once.",
     )
     max_bytes: Annotated[int, Field(ge=1)] = Field(
         default=limits.SYNC_BYTES_DEFAULT,

@@ -167,12 +167,13 @@ def test_the_clock_ends_a_wait(here: Site):
 
 
 def test_linger_makes_one_answer_of_what_comes_together(here: Site, pool: ThreadPoolExecutor):
-    """Rows of several batches."""
+    """Rows of several batches, after a wait that has lasted longer."""
     query = here.register()
     here.trade(0)
     cursor = here.results(query)["cursor"]
-    waits = poll(here, pool, query, cursor=cursor, linger="5s")
+    waits = poll(here, pool, query, cursor=cursor, linger="500ms")
     here.wait_for(1)
+    time.sleep(0.6)
     for second in range(1, 6):
         here.trade(second)
     assert 5 == len(waits.result()["rows"])

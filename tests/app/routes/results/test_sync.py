@@ -137,15 +137,15 @@ def test_a_sync_waits_for_the_first_change_of_any(here: Site):
     assert [above] == answer["unchanged"]
 
 
-def test_a_change_is_told_at_once_where_the_wait_has_lasted_its_linger(here: Site, monkeypatch):
-    """The clock is set ahead. A linger without an end is as long as the wait."""
+def test_a_change_is_told_at_once_where_the_wait_has_lasted_a_while(here: Site, monkeypatch):
+    """Where no linger is given. The clock is set ahead, past a while that would be as long as the wait."""
     clock = SimpleNamespace(monotonic=time.monotonic)
     monkeypatch.setattr(long_poll, "time", clock)
-    monkeypatch.setattr(limits, "LINGER_S_MAX", ENDLESS_S)
+    monkeypatch.setattr(limits, "LINGER_S_DEFAULT", ENDLESS_S)
     query = here.register()
     cursor = here.results(query)["cursor"]
     with ThreadPoolExecutor(1) as pool:
-        waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S, linger=ENDLESS_S)
+        waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S)
         here.wait_for(1)
         clock.monotonic = lambda: time.monotonic() + LONG_S
         here.trade(0)
