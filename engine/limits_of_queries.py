@@ -13,9 +13,11 @@ QUERY_TEXT_BYTES_MAX: Final = 65_536
 """Checked before the parser sees the text."""
 QUERY_FACTORS_MAX: Final = 64
 """Of one clause, once normalised."""
-DERIVED_ATTRIBUTES_MAX: Final = 32
+DERIVED_ATTRIBUTES_MAX: Final = 8
 """Functions of text columns by which the clauses of one stream are found: each is computed for all texts of a chunk, a
-millisecond of 4,096. Conditions on further ones are evaluated each by itself, for the rows that others leave."""
+millisecond of 4,096 short ones. Conditions on further ones are evaluated for the rows that others leave."""
+DERIVED_FACTORS_MAX: Final = 2
+"""Such functions of one clause; the conditions of a clause with more of them are evaluated each by itself."""
 DERIVED_ORDERS_MAX: Final = 4
 """Such functions whose order of a segment's texts is kept, two bytes a text, for the next query over old tuples."""
 QUERY_STREAMS_MAX: Final = 4

@@ -15,7 +15,7 @@ from psoup.engine.data.derived_places import Spans, spans_of
 from psoup.engine.data.scannable import CHUNKS, ScanTable
 from psoup.engine.kernels.bits import CHUNK_WORDS, Words, mask_of, popcount, positions
 from psoup.engine.kernels.within import within
-from psoup.engine.limits import CHUNK_ROWS
+from psoup.engine.limits import CHUNK_ROWS, SEGMENT_ROWS
 from psoup.engine.query.clause import StandingQueryClause
 from psoup.engine.query.factor import AttributeFactor, DerivedFactor, ResidualFactor
 from psoup.engine.query.values.evaluate import truth
@@ -61,7 +61,7 @@ def scan(
         decide; the others are evaluated over what these leave.
     """
     indexed = [factor for factor in clause.factors if isinstance(factor, AttributeFactor)]
-    derived = _derived(clause, table, past - first)
+    derived = _derived(clause, table, first, past)
     factors, ends = arguments(indexed, table, derived)
     within(table.rows, factors, ends, first, past, words, counts)
     if len(indexed) + len(derived) == len(clause.factors):
@@ -86,11 +86,8 @@ def scan(
 
 
 def compared(clause: StandingQueryClause) -> set[str]:
-    """Return the columns of its single-attribute factors, and of its derived ones: `scan` needs them in a table."""
-    names = {one.column.name for one in clause.factors if isinstance(one, AttributeFactor)}
-    return names.union(
-        one.attribute.column for one in clause.factors if isinstance(one, DerivedFactor)
-    )
+    """Return the columns of its single-attribute factors: `scan` needs them in a table."""
+    return {one.column.name for one in clause.factors if isinstance(one, AttributeFactor)}
 
 
 def scanned(clause: StandingQueryClause) -> set[str]:
@@ -100,17 +97,22 @@ def scanned(clause: StandingQueryClause) -> set[str]:
 
 
 def _derived(
-    clause: StandingQueryClause, table: ScanTable, rows: int
+    clause: StandingQueryClause, table: ScanTable, first: int, past: int
 ) -> Mapping[DerivedFactor, list[Spans]]:
-    """Return where the texts are that satisfy derived factors, by segment; without those that are evaluated."""
+    """Return where the texts are that satisfy derived factors, by segment; none in segments without rows to compare.
+
+    Without the factors that are evaluated: those, too, whose column the table of a growing segment does not have.
+    """
+    asked = range(first // SEGMENT_ROWS, -(-past // SEGMENT_ROWS))
     found = {}
     for factor in clause.factors:
-        if isinstance(factor, DerivedFactor):
+        if isinstance(factor, DerivedFactor) and factor.attribute.column in table.places:
             place = table.places[factor.attribute.column]
-            texts = [table.texts(segment, place) for segment in range(len(table))]
-            spans = spans_of(factor, texts, rows)
+            texts = [table.texts(segment, place) for segment in asked]
+            spans = spans_of(factor, texts, past - first)
             if spans is not None:
-                found[factor] = spans
+                before: list[Spans] = [[]] * asked.start
+                found[factor] = before + spans + [[]] * (len(table) - asked.stop)
     return found
 
 

@@ -10,9 +10,8 @@ never has to combine two factors of one query (combining them with OR is CACQ's 
 
 import functools
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from psoup.engine.query.values.derived import DerivedAttribute
 from psoup.engine.query.values.expression import (
     Call,
     ColumnRef,
@@ -24,8 +23,11 @@ from psoup.engine.query.values.expression import (
     column_refs,
 )
 from psoup.engine.query.values.value_set import ValueSet
-from psoup.engine.tuples.chunk import Attribute
 from psoup.engine.tuples.schema import ColumnType
+
+if TYPE_CHECKING:  # they load kernels, which those who have a file's rows and no engine do without
+    from psoup.engine.query.values.derived import DerivedAttribute
+    from psoup.engine.tuples.chunk import Attribute
 
 SAFE_MAX: Final = 2**62 - 1
 """Two numbers of up to this size have a sum and a difference."""
@@ -39,7 +41,7 @@ class AttributeFactor:
     values: ValueSet
 
     @property
-    def attribute(self) -> Attribute:
+    def attribute(self) -> "Attribute":
         """Return what `values` are of."""
         return self.column.name
 
@@ -60,7 +62,7 @@ class ResidualFactor:
 class DerivedFactor(ResidualFactor):
     """A residual factor that is TRUE iff `attribute` lies in `values`: an index may take it, and need not."""
 
-    attribute: DerivedAttribute
+    attribute: "DerivedAttribute"
     values: ValueSet
 
     @property

@@ -667,6 +667,29 @@ SELECT sym FROM trades WHERE LOWER(sym) = 'a' AND LOWER(sym) > 'b'
 --> warning never-true
 --> rows 0 at 2014-01-06 12:00:07.500000
 
+-- but beside single values of a column, and where these are more than two
+SELECT sym FROM trades WHERE qty = 7 AND LOWER(sym) = 'acme'
+--> SELECT sym FROM trades WHERE LOWER(sym) = 'acme' AND qty = 7
+--> none: sym string
+--> factor qty in [7]
+--> factor residual LOWER(sym) = 'acme'
+--> warning not-indexed
+--> rows 0 at 2014-01-06 12:00:07.500000
+
+SELECT sym FROM trades WHERE LOWER(sym) = 'acme' AND LENGTH(sym) = 4 AND TRIM(sym) = 'ACME'
+--> SELECT sym FROM trades WHERE LENGTH(sym) = 4 AND LOWER(sym) = 'acme' AND TRIM(sym) = 'ACME'
+--> none: sym string
+--> factor residual LENGTH(sym) = 4
+--> factor residual LOWER(sym) = 'acme'
+--> factor residual TRIM(sym) = 'ACME'
+--> warning not-indexed
+--> warning not-indexed
+--> warning not-indexed
+--> rows 3 at 2014-01-06 12:00:07.500000
+--> row 'ACME'
+--> row 'ACME'
+--> row 'ACME'
+
 SELECT sym FROM trades WHERE LENGTH(TRIM(Name)) BETWEEN 2 AND 4.5 AND LOWER(Name) IS NOT NULL AND LENGTH(TRIM(Name)) <> 3 AND px > 4
 --> SELECT sym FROM trades WHERE LENGTH(TRIM(Name)) <= 4.5 AND LENGTH(TRIM(Name)) <> 3 AND LENGTH(TRIM(Name)) >= 2 AND LOWER(Name) IS NOT NULL AND px > 4.0
 --> none: sym string

@@ -3,6 +3,7 @@
 Cost: linear in the texts. A search takes at most some 0.1 us for a character, whatever the texts hold.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ def upper(text: str) -> str:
     return "".join([_capital(one) for one in text])
 
 
+@functools.lru_cache(maxsize=4_096)
 def _capital(character: str) -> str:
     """Return the capital of a letter: of one character, else the letter itself."""
     for capital in (character.upper(), character.title()):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from psoup.engine.data import derived_places
-from psoup.engine.data.clause_scan import compared, scan
+from psoup.engine.data.clause_scan import scan, scanned
 from psoup.engine.data.scannable import ScanTable
 from psoup.engine.data.segment import Segment
 from psoup.engine.kernels import within
@@ -72,7 +72,7 @@ def asking(kind, values):
 
 
 def table_of(clause, segment, past):
-    return ScanTable.of(compared(clause), lambda name: segment.scannable(name, past))
+    return ScanTable.of(scanned(clause), lambda name: segment.scannable(name, past))
 
 
 def found_by(clause, segment, first, past, table=None):
@@ -228,15 +228,21 @@ def test_scan_of_a_function_of_texts_oracle_finds_its_values_in_every_segment(
     assert {i for i, text in enumerate(texts) if text in held} == twins.bits_of(words)
 
 
-def test_scan_computes_a_function_once_for_the_texts_of_a_segment(monkeypatch):
-    """For all clauses that ask for its values; of fewer rows than texts it is computed for theirs alone."""
-    computed, of_texts = [], DerivedAttribute.of_texts
+@pytest.fixture
+def computed(monkeypatch):
+    """Return the texts for which a function is computed while the test runs, call by call."""
+    calls, of_texts = [], DerivedAttribute.of_texts
 
-    def counted(attribute, texts):
-        computed.append(len(texts))
+    def noted(attribute, texts):
+        calls.append(list(texts))
         return of_texts(attribute, texts)
 
-    monkeypatch.setattr(DerivedAttribute, "of_texts", counted)
+    monkeypatch.setattr(DerivedAttribute, "of_texts", noted)
+    return calls
+
+
+def test_scan_computes_a_function_once_for_the_texts_of_a_segment(computed):
+    """For all clauses that ask for its values; of fewer rows than texts it is computed for theirs alone."""
     values = [f"T{i}" for i in range(3_000)]
     segment = segment_of({ColumnType.STRING: values})
     streams = {"s": (StreamId(1), schema_of(ColumnType.STRING))}
@@ -247,8 +253,24 @@ def test_scan_computes_a_function_once_for_the_texts_of_a_segment(monkeypatch):
     assert not computed
     assert [{0}, {1}] == [found_by(one, segment, 0, 3_000) for one in clauses[:2]]
     assert {3} == found_by(clauses[3], segment, 0, 2_999), "what is known is used for few rows too"
-    assert 3_000 == computed[0]
-    assert max(computed[1:]) <= derived_places.MARKED, "those around the bounds alone"
+    assert 3_000 == len(computed[0])
+    assert max(map(len, computed[1:])) <= derived_places.MARKED, "those around the bounds alone"
+
+
+def test_scan_computes_a_function_for_the_segments_with_rows_to_compare_alone(computed):
+    """A run of a table of many segments is compared with its own texts."""
+    segments = [
+        segment_of({ColumnType.STRING: [f"{letter}{i % 9}" for i in range(SEGMENT_ROWS)]})
+        for letter in "ABC"
+    ]
+    streams = {"s": (StreamId(1), schema_of(ColumnType.STRING))}
+    clause = bind("SELECT * FROM s WHERE LOWER(string) IN ('a4', 'b4', 'c4')", streams).clause
+    tables = [table_of(clause, one, SEGMENT_ROWS) for one in segments]
+    table = tables[0].joined(tables[1]).joined(tables[2])
+    first = SEGMENT_ROWS + CHUNK_ROWS
+    found = found_by(clause, segments[1], first, first + 9, table)
+    assert {first + i for i in range(9) if (CHUNK_ROWS + i) % 9 == 4} == found
+    assert {f"B{i}" for i in range(9)} == {one for texts in computed for one in texts}
 
 
 def test_scannable_of_a_growing_segment_stays_what_it_was_when_the_segment_is_sealed():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from psoup.engine.limits import DERIVED_FACTORS_MAX
 from psoup.engine.query.bind.conditions import normal_form as form
 from psoup.engine.query.bind.conditions.band import Band, band_factor, band_of
 from psoup.engine.query.factor import (
@@ -29,15 +30,16 @@ def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
     """Return the boolean factors of a WHERE in normal form.
 
     First one AttributeFactor per column, by source and name, of all conjuncts that are sets of its values; one
-    DerivedFactor per function of a text column, of those that are sets of the function's values; then the
-    equalities between sources, one BandFactor per pair of sides, and the other conjuncts, each in canonical
-    order. What every value and NULL satisfies is left out.
+    DerivedFactor per function of a text column, of those that are sets of the function's values, where these are
+    DERIVED_FACTORS_MAX at most and no column is compared with single values: such a column leaves few rows, for which
+    functions are better computed than for all. Then the equalities between sources, one BandFactor per pair of sides,
+    and the other conjuncts, each in canonical order. What every value and NULL satisfies is left out.
     """
     sets: dict[ColumnRef, list[ValueSet]] = {}
     derived: dict[DerivedAttribute, list[tuple[Expression, ValueSet]]] = {}
     equalities: list[BooleanFactor] = []
     bands: dict[tuple[Expression, Expression], list[Band]] = {}
-    residual: list[BooleanFactor] = []
+    rest: list[Expression] = []
     for conjunct in form.conjuncts(where):
         ref = _only_column(conjunct)
         if ref is not None:
@@ -48,7 +50,6 @@ def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
             found = derived_set(conjunct)
             if found is not None:
                 derived.setdefault(found[0], []).append((conjunct, found[1]))
-                continue
         elif isinstance(conjunct, Compare):
             equality = _equality(conjunct)
             if equality is not None:
@@ -58,18 +59,21 @@ def factors_of(where: Expression) -> tuple[BooleanFactor, ...]:
             if band is not None:
                 bands.setdefault((band.left, band.right), []).append(band)
                 continue
-        residual.append(ResidualFactor(conjunct))
+        rest.append(conjunct)
     indexed = [
         AttributeFactor(ref, values)
         for ref in sorted(sets, key=lambda ref: (ref.source, ref.name))
         if not (values := intersection(sets[ref])).is_all
     ]
+    if len(derived) > DERIVED_FACTORS_MAX or any(_asks_few(one.values) for one in indexed):
+        derived = {}
+    taken = {condition for parts in derived.values() for condition, _ in parts}
     return (
         *indexed,
         *_derived_factors(derived),
         *equalities,
         *map(band_factor, bands.values()),
-        *residual,
+        *(ResidualFactor(one) for one in rest if one not in taken),
     )
 
 
@@ -82,6 +86,13 @@ def _derived_factors(
         if not values.is_all:
             condition = form.conjunction(condition for condition, _ in parts)
             yield DerivedFactor(condition, attribute, values)
+
+
+def _asks_few(values: ValueSet) -> bool:
+    """Return whether a set is of single values, and NULL or not."""
+    return bool(values.intervals) and all(
+        one.low is not None and one.low == one.high for one in values.intervals
+    )
 
 
 def _only_column(expression: Expression) -> ColumnRef | None:
