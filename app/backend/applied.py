@@ -158,8 +158,8 @@ class AppliedPosition:
 
     def _cap_waits(self) -> None:
         """Wake those who wait now in UNMOVED_WAIT_S, if nobody applies operations then either."""
-        waiting = [ticket for *_, ticket in self._waiting]
-        self._loop.call_later(UNMOVED_WAIT_S, self._give_up_on, waiting)
+        if waiting := [ticket for *_, ticket in self._waiting]:
+            self._loop.call_later(UNMOVED_WAIT_S, self._give_up_on, waiting)
 
     def _give_up_on(self, tickets: list[asyncio.Future[bool]]) -> None:
         if self._stalled:

@@ -171,9 +171,9 @@ def test_linger_makes_one_answer_of_what_comes_together(here: Site, pool: Thread
     query = here.register()
     here.trade(0)
     cursor = here.results(query)["cursor"]
-    waits = poll(here, pool, query, cursor=cursor, linger="500ms")
+    waits = poll(here, pool, query, cursor=cursor, linger="1s")
     here.wait_for(1)
-    time.sleep(0.6)
+    time.sleep(1.1)
     for second in range(1, 6):
         here.trade(second)
     assert 5 == len(waits.result()["rows"])
