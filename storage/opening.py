@@ -21,7 +21,7 @@ from psoup.storage.embedded.folder import FolderLock, engine_id, unusable
 from psoup.storage.embedded.server import EmbeddedServer
 from psoup.storage.memory.store import MemoryStore
 from psoup.storage.redis.calls.client import RedisClient
-from psoup.storage.redis.calls.write_token import Held
+from psoup.storage.redis.calls.write_token import StoreHolder
 from psoup.storage.redis.cluster import ClusterMemory
 from psoup.storage.redis.store import RedisStore
 from psoup.storage.redis.worker import RedisWorkerStore
@@ -176,7 +176,7 @@ def _take_over(store: RedisStore) -> None:
         raise _held(store.holder)
 
 
-def _held(held: Held) -> StoreUnsuitableError:
+def _held(held: StoreHolder) -> StoreUnsuitableError:
     return StoreUnsuitableError(
         f"Another engine writes to the store: that of the data folder whose engine.id is {held.owner}."
         f" Stop that one; or, if it is dead, start this one again in {math.ceil(held.seconds)} s, or as"

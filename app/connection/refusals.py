@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from psoup.app.errors import FramingError, UnknownMethodError
 from psoup.app.http.edge import Headers
 from psoup.app.http.problems import problem_response
-from psoup.app.http.request_log import Heard
+from psoup.app.http.request_log import RequestHead
 from psoup.engine.errors import EngineError
 
 _REQUEST_LINE: Final = re.compile(rb"[-!#$%&'*+.^_`|~0-9A-Za-z]+ [^ \r\n]+ HTTP/1\.[01]\r?\n")
@@ -70,7 +70,7 @@ def heard_of(
     url: bytes,
     *,
     is_running: bool,
-) -> Heard | None:
+) -> RequestHead | None:
     """Return the part of a refused request that has arrived, None where nothing has.
 
     Args:
@@ -84,4 +84,4 @@ def heard_of(
         return None
     # By then its parser may have been released.
     method = scope["method"].encode("ascii") if "method" in scope else parser.get_method()
-    return Heard(scope, method, url)
+    return RequestHead(scope, method, url)

@@ -45,7 +45,7 @@ class RequestLogStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class RequestHead:
     """The part of a request that a connection has read; `method` is valid once the target has begun."""
 
     scope: Scope
@@ -107,7 +107,7 @@ class RequestLog:
         self,
         error: EngineError,
         request_id: str,
-        heard: Heard | None,
+        heard: RequestHead | None,
         *,
         address: str,
     ) -> None:

@@ -68,7 +68,7 @@ class _Producer:
         return self.known[self.last][1]
 
 
-class Catalogue:
+class MemoryCatalogue:
     """Streams in force, standing queries and producers. Not thread-safe: the log's lock guards it."""
 
     def __init__(self, *, streams_max: int = limits.STREAMS_COUNT_MAX) -> None:

@@ -24,7 +24,7 @@ from psoup.engine.log.operation import (
 from psoup.engine.tuples.batch import Seq, TupleId
 from psoup.engine.tuples.schema import StreamId
 from psoup.storage import refusals
-from psoup.storage.memory.catalogue import Catalogue
+from psoup.storage.memory.catalogue import MemoryCatalogue
 from psoup.storage.memory.histories import MemoryHistories
 from psoup.storage.memory.staged_parts import KeptPart, StagedParts
 
@@ -37,7 +37,7 @@ class MemoryLog:
         self._clock = clock
         self.lock = threading.RLock()
         """Held for every step, and for a publish, which is a step of the log as well."""
-        self._catalogue = Catalogue(streams_max=streams_max)
+        self._catalogue = MemoryCatalogue(streams_max=streams_max)
         self._staged = StagedParts()
         self.histories = MemoryHistories(clock, self.lock, self._catalogue.is_standing)
         """Beside the log: a query that is removed takes its own along."""

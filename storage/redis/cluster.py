@@ -29,7 +29,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AcknowledgedPosition:
     """The largest seq that somebody was told is committed, and is applied."""
 
     head: Seq
@@ -78,7 +78,7 @@ class ClusterMemory:
         """What the file says; None = this folder has had no store yet."""
         return self._file
 
-    def told(self) -> Told:
+    def told(self) -> AcknowledgedPosition:
         """Return what this process, or the last one with this folder, was told: a store that has less has lost it.
 
         Ask before the store is asked, because appends go on meanwhile. An append whose answer has come and was not
@@ -86,7 +86,7 @@ class ClusterMemory:
         """
         with self._lock:
             seq = Seq(0) if self._file is None else self._file.seq
-            return Told(max(self._head, seq), self._applied)
+            return AcknowledgedPosition(max(self._head, seq), self._applied)
 
     def belong_to(self, cluster: str, gen: Gen, head: Seq) -> None:
         """Remember a verified store. Returns once that is on disk, but for the seq, which may lag.

@@ -23,8 +23,8 @@ from psoup.engine.tuples.batch import Seq
 from psoup.storage import keys
 from psoup.storage.redis.calls.client import RedisClient
 from psoup.storage.redis.calls.tidy import tidy
-from psoup.storage.redis.calls.write_token import Held, WriteToken
-from psoup.storage.redis.cluster import ClusterMemory, Told
+from psoup.storage.redis.calls.write_token import StoreHolder, WriteToken
+from psoup.storage.redis.cluster import AcknowledgedPosition, ClusterMemory
 from psoup.storage.redis.condition import ConditionLook, read_loss
 from psoup.storage.redis.contents import check_contents
 from psoup.storage.redis.fsck.seals import check_seals
@@ -99,7 +99,7 @@ class RedisStore:
             settings_fixed=stops_server,
         )
         self.histories = RedisHistories(client)
-        self.holder: Held | None = None
+        self.holder: StoreHolder | None = None
         """Who had the store when it was last to be taken over, None = nobody else."""
 
     @property
@@ -234,7 +234,7 @@ class RedisStore:
         finally:
             self._client.close()
 
-    def _acquire(self) -> Held | None:
+    def _acquire(self) -> StoreHolder | None:
         """Take the token, of a history that is begun where there is none; or return who has it."""
         empty = check_contents(self._client, self._known)
         self._client.load_library()
@@ -290,7 +290,9 @@ class RedisStore:
         self._known.saw_applied(state.applied)
         self._known.belong_to(state.cluster, gen, state.head)
 
-    def _without_counted(self, told: Told, state: StoreState) -> Told:
+    def _without_counted(
+        self, told: AcknowledgedPosition, state: StoreState
+    ) -> AcknowledgedPosition:
         """Return `told` without operations whose loss was counted already.
 
         An engine that ends between counting them in the store and writing its folder leaves a folder that knows of
@@ -321,7 +323,7 @@ class RedisStore:
             ],
         )
 
-    def _generation(self, state: StoreState, told: Told, *, starting: bool) -> Gen:
+    def _generation(self, state: StoreState, told: AcknowledgedPosition, *, starting: bool) -> Gen:
         """Return the generation to go on in: a later one iff operations may have been lost.
 
         `told` is from before `state` was read.

@@ -19,7 +19,7 @@ from rich.console import Console
 from psoup.app.cli.demo.queries import demo_queries
 from psoup.app.cli.demo.readings import LATEST_US, ROOMS, TICK_US, readings
 from psoup.app.cli.demo.run import program
-from psoup.app.cli.demo.screen import FOCUS_S, Frame, Late, Shown, screen, tables
+from psoup.app.cli.demo.screen import FOCUS_S, Frame, Late, ShownQuery, screen, tables
 from psoup.engine.limits import SECOND_US
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.syntax import StarSyntax
@@ -75,7 +75,7 @@ def frame_of(shown):
     return Frame(
         console="http://127.0.0.1:1/console?q=q_1",
         shown=[
-            Shown(query=query, described=described, envelope=envelope, milliseconds=1.25)
+            ShownQuery(query=query, described=described, envelope=envelope, milliseconds=1.25)
             for query in queries[:shown]
         ],
         waiting=queries[shown:],

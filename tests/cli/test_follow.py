@@ -17,7 +17,7 @@ from psoup.app.cli.actions.beside import beside
 from psoup.app.cli.actions.following import LiveAnswer, Pace, looks
 from psoup.app.cli.actions.watched_rows import WatchedRows
 from psoup.app.cli.terminal.answer_screen import AnswerScreen
-from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, Mark, RowChanges
+from psoup.app.cli.terminal.row_changes import NEW_S, RECENT_S, RowChanges, RowMark
 from psoup.client.calls import PsoupClient, RetryPolicy
 from psoup.client.errors import ServiceProblem, ServiceUnreachableError
 from tests.patience import WAIT_S, wait_until
@@ -327,7 +327,7 @@ def test_changes_are_seen_on_a_screen_without_colours():
     screen = Console(
         file=written, force_terminal=True, width=40, height=9, _environ={"NO_COLOR": "1"}
     )
-    marks = [Mark(), *(mark for _, mark in aged({"1": "left", "2": "entered"}))]
+    marks = [RowMark(), *(mark for _, mark in aged({"1": "left", "2": "entered"}))]
     rows = [{"n": number} for number in range(3)]
     screen.print(AnswerScreen(COLUMNS[1:], rows, count=2, caption=Text(""), marks=marks))
     drawn = written.getvalue()

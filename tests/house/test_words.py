@@ -16,6 +16,15 @@ CLASSES = {
 }
 """Names that no class, function or variable has any more, and what stands in their place."""
 CLASSES_OF_A_ROOM = {
+    "app/cli/demo": {"Shown": "ShownQuery"},
+    "app/cli/terminal": {"Mark": "RowMark"},
+    "app/http": {"Heard": "RequestHead"},
+    "app/routes/queries": {"Told": "RegistrationOutcome"},
+    "app/routes/results": {
+        "Page": "AnswerPage",
+        "Source": "NewsSource",
+        "Told": "News",
+    },
     "engine/data": {
         "Asked": "KeyLookup",
         "Run": "RowSpan",
@@ -25,6 +34,12 @@ CLASSES_OF_A_ROOM = {
     "engine/eddy": {"Counts": "OperatorCounts"},
     "engine/errors.py": {"Position": "TextPosition"},
     "engine/verify": {"Tally": "ComparedCounts"},
+    "storage/memory": {"Catalogue": "MemoryCatalogue"},
+    "storage/redis": {
+        "Held": "StoreHolder",
+        "Listener": "ChannelListener",
+        "Told": "AcknowledgedPosition",
+    },
 }
 """Names that stand for something else in another place, and what took their place here."""
 PHRASES = {

@@ -21,7 +21,7 @@ from rich.live import Live
 
 from psoup.app.cli.demo.queries import DemoQuery, demo_queries
 from psoup.app.cli.demo.readings import ROOMS, SCHEMA, STREAM, readings
-from psoup.app.cli.demo.screen import Frame, Late, Shown, overview, screen, tables
+from psoup.app.cli.demo.screen import Frame, Late, ShownQuery, overview, screen, tables
 from psoup.app.cli.terminal.output import QUIET, standard_output
 from psoup.client.calls import ARROW_STREAM, PsoupClient
 from psoup.client.own_service import service_process
@@ -114,10 +114,10 @@ class Demo:
         (first_us, before), (last_us, after) = self._fed[0], self._fed[-1]  # history is the first
         return (after - before) * SECOND_US / max(last_us - first_us, 1)
 
-    def _invoked(self, query: DemoQuery, described: dict[str, object]) -> Shown:
+    def _invoked(self, query: DemoQuery, described: dict[str, object]) -> ShownQuery:
         started = time.perf_counter()
         envelope = self._service.invoke(str(described["id"]), limit=ROWS_FETCHED)
-        return Shown(
+        return ShownQuery(
             query=query,
             described=described,
             envelope=envelope,

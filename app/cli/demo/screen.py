@@ -52,7 +52,7 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownQuery:
     """One standing query on the screen: its latest answer, and the time that answer took."""
 
     query: DemoQuery
@@ -72,14 +72,14 @@ class Frame:
     """Everything on the screen at one moment."""
 
     console: str
-    shown: Sequence[Shown]
+    shown: Sequence[ShownQuery]
     waiting: Sequence[DemoQuery]
     tuples: int
     tuples_per_s: float
     elapsed_s: float
     seconds: float
 
-    def is_marked(self, one: Shown) -> bool:
+    def is_marked(self, one: ShownQuery) -> bool:
         """Return whether a query was registered over old data a short while ago."""
         return one.late is not None and self.elapsed_s - one.late.after_s < MARKED_S
 
@@ -142,7 +142,7 @@ def tables(frame: Frame, *, known: Collection[str] = ()) -> Group:
     return Group(*parts)
 
 
-def _said_of(one: Shown, shown: int) -> Text:
+def _said_of(one: ShownQuery, shown: int) -> Text:
     """Return a line about an answer of which so many rows are shown."""
     window, count = one.envelope["window"], one.envelope["count"]
     part = "the newest" if one.query.newest_last else "the first"
@@ -151,7 +151,7 @@ def _said_of(one: Shown, shown: int) -> Text:
     return Text(f"({rows}; window {bounds}; answered in {_took(one)})")
 
 
-def _focused(frame: Frame) -> Shown:
+def _focused(frame: Frame) -> ShownQuery:
     """Return the query to be shown in full: the one that has just come, else each in its turn."""
     for one in frame.shown:
         if frame.is_marked(one):
@@ -200,7 +200,7 @@ def _header(frame: Frame) -> Panel:
     )
 
 
-def _panel(frame: Frame, one: Shown, lines: int) -> Panel:
+def _panel(frame: Frame, one: ShownQuery, lines: int) -> Panel:
     """Return one query in full, `lines` high: its text and its newest rows."""
     marked = frame.is_marked(one)
     colour = _COLOURS.get(one.kind, "white")
@@ -221,7 +221,7 @@ def _panel(frame: Frame, one: Shown, lines: int) -> Panel:
     )
 
 
-def _fitting(one: Shown, count: int) -> Sequence[Mapping[str, Any]]:
+def _fitting(one: ShownQuery, count: int) -> Sequence[Mapping[str, Any]]:
     """Return the rows of an answer that are shown: so many of its end, or of its beginning where that says most."""
     rows: Sequence[Mapping[str, Any]] = one.envelope["rows"]
     return rows[-count:] if one.query.newest_last else rows[:count]
@@ -244,7 +244,7 @@ def _sql(sql: str) -> Syntax:
     return Syntax(sql, "sql", theme="ansi_dark", word_wrap=True, background_color="default")
 
 
-def _footer(one: Shown) -> Text:
+def _footer(one: ShownQuery) -> Text:
     window = one.envelope["window"]
     bounds = f"{_clock(window['begin'])} to {_clock(window['end'])}"
     return Text.assemble(
@@ -252,7 +252,7 @@ def _footer(one: Shown) -> Text:
     )
 
 
-def _took(one: Shown) -> str:
+def _took(one: ShownQuery) -> str:
     return f"{one.milliseconds:.1f} ms"
 
 

@@ -7,7 +7,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from psoup.app.cli.terminal.output import QUIET, rows_table
-from psoup.app.cli.terminal.row_changes import Mark
+from psoup.app.cli.terminal.row_changes import RowMark
 from psoup.pipeline.wording import counted
 
 _BESIDE_ROWS: Final = 2
@@ -30,7 +30,7 @@ class AnswerScreen:
         *,
         count: int,
         caption: Text,
-        marks: Sequence[Mark] = (),
+        marks: Sequence[RowMark] = (),
     ) -> None:
         """Keep what is to be drawn.
 
@@ -42,7 +42,7 @@ class AnswerScreen:
             marks: what stands beside each row; () = nothing beside any.
         """
         self._columns = columns
-        self._rows = list(zip(rows, marks or [Mark()] * len(rows), strict=True))
+        self._rows = list(zip(rows, marks or [RowMark()] * len(rows), strict=True))
         self._count = count
         self._caption = caption
 

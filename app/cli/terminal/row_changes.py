@@ -13,7 +13,7 @@ _NEW, _RECENT, _LEFT = "bold green", "green", "red strike"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RowMark:
     """What stands beside a row, and in which style both are drawn."""
 
     text: str = ""
@@ -54,14 +54,14 @@ class RowChanges:
             if key in self._rows and now_s - at < RECENT_S
         }
 
-    def shown(self, now_s: float) -> list[tuple[Row, Mark]]:
+    def shown(self, now_s: float) -> list[tuple[Row, RowMark]]:
         """Return the rows in the order in which they entered, each with its mark."""
         return [(row, self._mark(key, now_s)) for key, row in self._rows.items()]
 
-    def _mark(self, key: str, now_s: float) -> Mark:
+    def _mark(self, key: str, now_s: float) -> RowMark:
         if key in self._left_s:
-            return Mark(f"-{now_s - self._left_s[key]:.0f}s", _LEFT, has_left=True)
+            return RowMark(f"-{now_s - self._left_s[key]:.0f}s", _LEFT, has_left=True)
         if key not in self._entered_s:
-            return Mark()
+            return RowMark()
         age_s = now_s - self._entered_s[key]
-        return Mark(f"+{age_s:.0f}s", _NEW if age_s < NEW_S else _RECENT)
+        return RowMark(f"+{age_s:.0f}s", _NEW if age_s < NEW_S else _RECENT)

@@ -20,7 +20,7 @@ from psoup.app.http.access.keys import REGISTER
 from psoup.app.http.edge import REQUEST_ID
 from psoup.app.http.problems import problem_body
 from psoup.app.routes.endpoint import Call, Endpoint, Shown
-from psoup.app.routes.queries.registration import Registration, Told, prepare, tell
+from psoup.app.routes.queries.registration import Registration, RegistrationOutcome, prepare, tell
 from psoup.app.wire.answers.negotiation import encode_content
 from psoup.app.wire.models.batch_queries import (
     described_line,
@@ -64,7 +64,7 @@ async def post_queries(call: Call) -> Response:
     # In no pool that could refuse: queries may have been registered.
     answer, encoding = await asyncio.to_thread(_answer, call, outcomes)
     headers = {"Vary": "Accept-Encoding"}
-    seqs = [one.seq for one in outcomes if isinstance(one, Told)]
+    seqs = [one.seq for one in outcomes if isinstance(one, RegistrationOutcome)]
     if seqs:
         headers["Psoup-Seq"] = str(max(seqs))
     if encoding is not None:
@@ -74,12 +74,12 @@ async def post_queries(call: Call) -> Response:
 
 async def _register_all(
     call: Call, asked: Sequence[QueryBody | EngineError], latest: float
-) -> list[Told | EngineError]:
+) -> list[RegistrationOutcome | EngineError]:
     """Return what became of each. Raises what concerns all of the first slice: nothing is stored then.
 
     What concerns a later slice stands in the place of each of its lines.
     """
-    outcomes: list[Told | EngineError] = []
+    outcomes: list[RegistrationOutcome | EngineError] = []
     for part in _sliced(asked):
         try:
             call.service.gate()
@@ -93,13 +93,13 @@ async def _register_all(
 
 async def _register(
     call: Call, part: Sequence[QueryBody | EngineError], latest: float
-) -> list[Told | EngineError]:
+) -> list[RegistrationOutcome | EngineError]:
     """Return what became of each of a slice; what was bound to a declaration of before, once more."""
     outcomes = await _attempt(call, part, latest)
     stale = [i for i, one in enumerate(outcomes) if isinstance(one, StaleDeclarationError)]
     if stale:
         call.service.catalogue.forget_all()
-        again: Sequence[Told | EngineError]
+        again: Sequence[RegistrationOutcome | EngineError]
         try:
             again = await _attempt(call, [part[i] for i in stale], latest)
         except EngineError as error:  # it concerns these alone: the others have their outcome
@@ -111,7 +111,7 @@ async def _register(
 
 async def _attempt(
     call: Call, part: Sequence[QueryBody | EngineError], latest: float
-) -> list[Told | EngineError]:
+) -> list[RegistrationOutcome | EngineError]:
     service = call.service
     prepared = await service.parsing.run(
         functools.partial(_prepare, call, part), deadline_s=latest - time.monotonic()
@@ -124,7 +124,7 @@ async def _attempt(
             [one.content for one in ready], deadline_s=latest - time.monotonic()
         )
     )
-    outcomes: list[Told | EngineError] = []
+    outcomes: list[RegistrationOutcome | EngineError] = []
     for one in prepared:
         if isinstance(one, EngineError):
             outcomes.append(one)
@@ -154,7 +154,9 @@ def _prepare(
     return prepared
 
 
-def _answer(call: Call, outcomes: Sequence[Told | EngineError]) -> tuple[bytes, str | None]:
+def _answer(
+    call: Call, outcomes: Sequence[RegistrationOutcome | EngineError]
+) -> tuple[bytes, str | None]:
     """Return the body and its encoding. May read the store: runs in a pool."""
     if call.arguments.get(DESCRIBE) == "ids":
         _note_uses(call, outcomes)
@@ -162,9 +164,13 @@ def _answer(call: Call, outcomes: Sequence[Told | EngineError]) -> tuple[bytes, 
     return encode_content(body, call.header("accept-encoding"))
 
 
-def _note_uses(call: Call, outcomes: Sequence[Told | EngineError]) -> None:
+def _note_uses(call: Call, outcomes: Sequence[RegistrationOutcome | EngineError]) -> None:
     """Take it that queries which stand already are used: whoever describes them does so by that. Blocks."""
-    query_ids = [one.query_id for one in outcomes if isinstance(one, Told) and one.status == 200]
+    query_ids = [
+        one.query_id
+        for one in outcomes
+        if isinstance(one, RegistrationOutcome) and one.status == 200
+    ]
     service = call.service
     # They are registered: what the store does not answer now is no reason to say something else.
     with contextlib.suppress(EngineError):
@@ -173,7 +179,7 @@ def _note_uses(call: Call, outcomes: Sequence[Told | EngineError]) -> None:
                 service.renewals.note(snapshot.query)
 
 
-def _line(call: Call, index: int, outcome: Told | EngineError) -> bytes:
+def _line(call: Call, index: int, outcome: RegistrationOutcome | EngineError) -> bytes:
     if not isinstance(outcome, EngineError):
         if call.arguments.get(DESCRIBE) == "ids":
             return handle_line(index, outcome.status, outcome.query_id, outcome.seq)

@@ -18,7 +18,7 @@ from psoup.app.routes.queries.registration import (
     SQL_PROBLEMS,
     Description,
     Registration,
-    Told,
+    RegistrationOutcome,
     describe_pending,
     describe_snapshot,
     prepare,
@@ -62,7 +62,7 @@ async def post_query(call: Call) -> Response:
         sender = call.caller.key_id
         key = request_key(given, body_digest(body), of="queries", sender=sender)
 
-    async def attempt() -> Told:
+    async def attempt() -> RegistrationOutcome:
         registration = await service.parsing.run(
             functools.partial(_prepare, call, body, query_id), deadline_s=latest - time.monotonic()
         )

@@ -19,7 +19,7 @@ from psoup.app.routes.queries.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.queries.registration import (
     SQL_PROBLEMS,
     Registration,
-    Told,
+    RegistrationOutcome,
     describe_snapshot,
     prepare,
     registered,
@@ -80,7 +80,7 @@ async def delete_queries(call: Call) -> Response:
     return json_answer({"deleted": len(done)}, status=status, headers=headers)
 
 
-async def _declared(call: Call, body: QueryBody, latest: float) -> Told:
+async def _declared(call: Call, body: QueryBody, latest: float) -> RegistrationOutcome:
     """Return what became of a definition: it is registered, stands, or takes the place of the one that does.
 
     Raises:
@@ -102,7 +102,7 @@ async def _declared(call: Call, body: QueryBody, latest: float) -> Told:
     return told_replaced(call, query_id, seq=submitted.seq, applied=submitted.applied)
 
 
-async def _compared(call: Call, body: QueryBody, latest: float) -> Told:
+async def _compared(call: Call, body: QueryBody, latest: float) -> RegistrationOutcome:
     """Return what became of a definition that is to replace the query which If-Match names, and no other.
 
     Nothing is ever registered.

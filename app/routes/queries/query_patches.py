@@ -13,7 +13,7 @@ from psoup.app.routes.endpoint import Call, Endpoint, Shown, json_body
 from psoup.app.routes.queries.query_preconditions import IF_MATCH, check_match
 from psoup.app.routes.queries.registration import (
     SQL_PROBLEMS,
-    Told,
+    RegistrationOutcome,
     describe_snapshot,
     prepare,
     standing,
@@ -46,20 +46,24 @@ async def patch_query(call: Call) -> Response:
     return await told_answer(call, await service.catalogue.retried_once(attempt))
 
 
-def told_same(call: Call, query: QueryRecord) -> Told:
+def told_same(call: Call, query: QueryRecord) -> RegistrationOutcome:
     """Return what is answered where a query is already what it is to be: its description. That is a use."""
     call.service.renewals.note(query)
     return told_replaced(call, query.query_id, seq=query.changed_seq, applied=True)
 
 
-def told_replaced(call: Call, query_id: QueryId, *, seq: Seq, applied: bool) -> Told:
+def told_replaced(call: Call, query_id: QueryId, *, seq: Seq, applied: bool) -> RegistrationOutcome:
     """Return what is answered where a query became another one: the description that stands once it is applied."""
     if applied:
-        return Told(200, query_id, seq, lambda: standing(call, query_id), reads=True)
-    return Told(202, query_id, seq, lambda: {"id": query_id, "seq": seq, "state": REPLACING})
+        return RegistrationOutcome(200, query_id, seq, lambda: standing(call, query_id), reads=True)
+    return RegistrationOutcome(
+        202, query_id, seq, lambda: {"id": query_id, "seq": seq, "state": REPLACING}
+    )
 
 
-async def _patched(call: Call, query_id: QueryId, body: QueryPatch, latest: float) -> Told:
+async def _patched(
+    call: Call, query_id: QueryId, body: QueryPatch, latest: float
+) -> RegistrationOutcome:
     """Return the answer to a change of the query as it stands. Raises StaleDeclarationError if that has changed."""
     service = call.service
     snapshot = await call.answered(functools.partial(_snapshot, call, query_id), latest=latest)

@@ -78,7 +78,7 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RegistrationOutcome:
     """What a registration is answered: 201 applied, 202 filling, 200 there was such a query under its name.
 
     `query_id` and `seq` are those of the query that stands. Where `reads`, `describe` reads the results: it
@@ -121,7 +121,7 @@ def prepare(
     return Registration(query_id, body, bound, content, warnings)
 
 
-def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
+def tell(call: Call, registration: Registration, submitted: Submitted) -> RegistrationOutcome:
     """Return what a committed registration is answered. In the event loop; it reads nothing.
 
     One that is not applied yet is remembered as pending until it is.
@@ -137,25 +137,33 @@ def tell(call: Call, registration: Registration, submitted: Submitted) -> Told:
             same = replace(registration, query_id=standing_id)
             _note_repeated(call, same, seq)
             found = functools.partial(_found, call, same, seq)
-            return Told(202, query_id, seq, found, reads=True, replayed=submitted.replayed)
+            return RegistrationOutcome(
+                202, query_id, seq, found, reads=True, replayed=submitted.replayed
+            )
         description = registration.describe(seq=seq, state=FILLING, since_us=since_us)
         call.service.pending.note(PendingQuery(seq, registration.content, description))
-        return Told(202, query_id, seq, lambda: description)
+        return RegistrationOutcome(202, query_id, seq, lambda: description)
     if standing_id is not None:
         status = 201 if submitted.replayed else 200
         used = functools.partial(_used, call, query_id)
-        return Told(status, query_id, seq, used, reads=True, replayed=submitted.replayed)
+        return RegistrationOutcome(
+            status, query_id, seq, used, reads=True, replayed=submitted.replayed
+        )
     if len(registration.bound.clause.sources) > 1:  # it may have run over a bound at once
-        return Told(201, query_id, seq, lambda: _met(call, registration, submitted), reads=True)
+        return RegistrationOutcome(
+            201, query_id, seq, lambda: _met(call, registration, submitted), reads=True
+        )
     live = functools.partial(registration.describe, seq=seq, state=LIVE, since_us=since_us)
-    return Told(201, query_id, seq, live)
+    return RegistrationOutcome(201, query_id, seq, live)
 
 
-async def registered(call: Call, attempt: Callable[[], Awaitable[Told]]) -> Response:
+async def registered(call: Call, attempt: Callable[[], Awaitable[RegistrationOutcome]]) -> Response:
     """Return the answer to a registration that `attempt` makes.
 
     It is made anew, once, where the declarations it was bound against have changed, and where the query that it
-    repeats has expired or was removed before it could be described. Raises what `attempt` and `Told.describe` do.
+    repeats has expired or was removed before it could be described.
+
+    Raises what `attempt` and `RegistrationOutcome.describe` do.
     """
     retried_once = call.service.catalogue.retried_once
     told = await retried_once(attempt)
@@ -165,8 +173,8 @@ async def registered(call: Call, attempt: Callable[[], Awaitable[Told]]) -> Resp
         return await told_answer(call, await retried_once(attempt))
 
 
-async def told_answer(call: Call, told: Told) -> Response:
-    """Return the answer to a registration. Raises what `Told.describe` does."""
+async def told_answer(call: Call, told: RegistrationOutcome) -> Response:
+    """Return the answer to a registration. Raises what `RegistrationOutcome.describe` does."""
     if told.reads:
         description = await call.service.answering.run(
             told.describe, deadline_s=call.service.settings.invoke_deadline_s

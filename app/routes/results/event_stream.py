@@ -42,7 +42,7 @@ _HEADERS: Final = {"Cache-Control": "no-store, no-transform", "X-Accel-Buffering
 _PROBLEM_OPTIONS: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 
-class Told(NamedTuple):
+class News(NamedTuple):
     """What there is to tell now.
 
     Attributes:
@@ -56,14 +56,14 @@ class Told(NamedTuple):
     more: bool = False
 
 
-_RELEASED: Final = Told(b"")
+_RELEASED: Final = News(b"")
 """Stands for the first events once they are written: a stream lasts minutes, and need not hold them."""
 
 
-class Source(Protocol):
+class NewsSource(Protocol):
     """What a stream tells of: one query, or many at once."""
 
-    async def tell(self) -> Told:
+    async def tell(self) -> News:
         """Return what there is to tell since the last time. EngineError: there is no answer now, or none any more."""
         ...
 
@@ -86,7 +86,9 @@ class _End(Enum):
 class EventStream(Response):
     """The answer. Holds a slot for watching as long as it is written."""
 
-    def __init__(self, call: Call, source: Source, first: Told, *, on: On, linger_s: float) -> None:
+    def __init__(
+        self, call: Call, source: NewsSource, first: News, *, on: On, linger_s: float
+    ) -> None:
         """Tell `first`, and then what `source` tells whenever its wait by `on` and `linger_s` has ended."""
         super().__init__(headers=_HEADERS, media_type=MEDIA_TYPE)
         del self.headers["content-length"]
@@ -148,15 +150,15 @@ class EventStream(Response):
             del written
         return _End.IN_ORDER
 
-    async def _next(self, writer: "Writer") -> Told:
+    async def _next(self, writer: "Writer") -> News:
         """Return what there is to tell, or why there is nothing."""
         try:
             return await self._source.tell()
         except EngineError as error:
             if not is_retryable(error):
-                return Told(end_event(self._call, error), is_last=True)
+                return News(end_event(self._call, error), is_last=True)
             await writer.pause(RETRY_S)
-            return Told(PING, more=True)
+            return News(PING, more=True)
 
 
 class Writer:

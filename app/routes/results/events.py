@@ -19,7 +19,7 @@ from psoup.app.routes.results.envelopes import (
     named,
     since_of,
 )
-from psoup.app.routes.results.event_stream import EventStream, Told, Writer, end_event
+from psoup.app.routes.results.event_stream import EventStream, News, Writer, end_event
 from psoup.app.routes.results.pages import await_registered
 from psoup.app.waiting.audience import Audience, Heard, Manner
 from psoup.app.waiting.standing import Standing, standing_of
@@ -83,7 +83,7 @@ class QueryEvents:
         self.since, self.standing = listener.since, listener.standing
         return wake
 
-    async def tell(self) -> Told:
+    async def tell(self) -> News:
         """Return one event; the pages of an answer are events that follow each other at once.
 
         Those who stand at the same place, and ask at the same time, are told the same bytes. Raises as `invoke`.
@@ -99,7 +99,7 @@ class QueryEvents:
             if self._page is None:
                 raise
             self._page = None  # its tuples have gone: the client goes on from where it stands
-            return Told(b"", more=True)
+            return News(b"", more=True)
 
     def _audience(self, key: Hashable, on: On, linger_s: float) -> Audience:
         """Return those who are told the same, begun where there are none."""
@@ -112,15 +112,15 @@ class QueryEvents:
             )
         return audience
 
-    def _take(self, found: Event) -> Told:
+    def _take(self, found: Event) -> News:
         """Move to where the client stands behind an event."""
         if found.standing is not None:
             self.standing = found.standing
         self.since, self._page = found.since or self.since, found.next
         if not found.complete:
-            return Told(found.written, more=found.next is not None)
+            return News(found.written, more=found.next is not None)
         over = QueryCompleteError("The query's window is over: its answer never changes again.")
-        return Told(found.written + end_event(self.call, over), is_last=True)
+        return News(found.written + end_event(self.call, over), is_last=True)
 
 
 @dataclass(slots=True, eq=False)

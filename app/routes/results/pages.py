@@ -41,7 +41,7 @@ _HISTORY: Final = "history"
 """Begins the token of a page of an answer that a job has computed."""
 
 
-class Page(NamedTuple):
+class AnswerPage(NamedTuple):
     """A page of an answer, as its token says.
 
     Attributes:
@@ -93,7 +93,7 @@ async def await_registered(call: Call, query_id: QueryId, *, latest: float) -> N
         await service.pending.wait_for(found, timeout_s=latest - time.monotonic())
 
 
-def sign_page(call: Call, query_id: QueryId, page: Page) -> str:
+def sign_page(call: Call, query_id: QueryId, page: AnswerPage) -> str:
     """Return the token of a page."""
     values: list[object] = [page.at_now, position_to_json(page.position)]
     if page.past is not None:
@@ -106,7 +106,7 @@ def sign_history_page(call: Call, query_id: QueryId, page: HistoryPage) -> str:
     return call.context.tokens.sign(query_id, [_HISTORY, *page])
 
 
-def read_page(call: Call, query_id: QueryId, token: str) -> Page | HistoryPage:
+def read_page(call: Call, query_id: QueryId, token: str) -> AnswerPage | HistoryPage:
     """Return the page that a token was given for.
 
     Raises:
@@ -118,7 +118,7 @@ def read_page(call: Call, query_id: QueryId, token: str) -> Page | HistoryPage:
     if not isinstance(signed, list) or len(signed) not in (2, 3):
         raise BadPageError("The page token is of another version. Begin again without it.")
     at_now, position, *past = signed
-    return Page(bool(at_now), position_from_json(position), *past)
+    return AnswerPage(bool(at_now), position_from_json(position), *past)
 
 
 def page_link(
@@ -133,7 +133,7 @@ def page_link(
     if answer.next is None or (past is not None and answer.next.offset >= past):
         return None
     query_id = answer.query.query_id
-    token = sign_page(call, query_id, Page(at_now, answer.next, past))
+    token = sign_page(call, query_id, AnswerPage(at_now, answer.next, past))
     return page_url(f"/v1/queries/{query_id}/results", token, kept)
 
 
@@ -158,7 +158,7 @@ def page_links(
         of_then = "&".join(f"{name}={value}" for name, value in kept.items())
         return [f"{path}?{SEQ.name}={answer.cut.seq}&{of_then}".rstrip("&") for _ in offsets]
     pages = (
-        Page(at_now, at.behind(offset, at.oldest_rows), min(offset + limit, count))
+        AnswerPage(at_now, at.behind(offset, at.oldest_rows), min(offset + limit, count))
         for offset in offsets
     )
     return [page_url(path, sign_page(call, query_id, page), kept) for page in pages]

@@ -16,7 +16,7 @@ from psoup.app.http.access.keys import READ
 from psoup.app.routes.endpoint import QUERY, Call, Endpoint, Shown, json_body
 from psoup.app.routes.results.caching import VARY
 from psoup.app.routes.results.envelopes import since_of
-from psoup.app.routes.results.event_stream import EventStream, Told, Writer, end_event
+from psoup.app.routes.results.event_stream import EventStream, News, Writer, end_event
 from psoup.app.routes.results.long_poll import Wait
 from psoup.app.routes.results.sync_evaluation import Stand, Synced, evaluate, seen_of
 from psoup.app.waiting.watch import On, Wake
@@ -81,7 +81,7 @@ class SyncEvents:
             await writer.linger(linger_s)
         return wake
 
-    async def tell(self) -> Told:
+    async def tell(self) -> News:
         """Return one event with what has changed; the stream ends when no query is left. Raises as `evaluate`."""
         call = self.call
         work = functools.partial(
@@ -98,8 +98,8 @@ class SyncEvents:
         self.stands, self.refused = synced.stands, {}
         written = event("result", body) if synced.has_news(On.ANY) else b""
         if synced.stands:
-            return Told(written, more=synced.more)
-        return Told(written + end_event(call, NotFoundError(NO_QUERY)), is_last=True)
+            return News(written, more=synced.more)
+        return News(written + end_event(call, NotFoundError(NO_QUERY)), is_last=True)
 
 
 async def post_sync(call: Call) -> Response:

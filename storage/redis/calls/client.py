@@ -208,9 +208,9 @@ class RedisClient:
         if texts != [self._library_text]:
             self.fetch_one("FUNCTION", "LOAD", "REPLACE", self._library_text)
 
-    def listener(self, channel: str) -> "Listener":
+    def listener(self, channel: str) -> "ChannelListener":
         """Return what hears a channel of this server's, over a connection of its own."""
-        return Listener(self._pool, channel)
+        return ChannelListener(self._pool, channel)
 
     def shut_down(self) -> None:
         """Tell the server to end; what is committed is on its disk already."""
@@ -341,7 +341,7 @@ def _way_to(address: StoreAddress, password_file: Path | None) -> dict[str, Any]
     return way | {"credential_provider": _PasswordFile(address.username, password_file)}
 
 
-class Listener:
+class ChannelListener:
     """Hears that something was said on a channel; what is said is of no interest. For one thread."""
 
     def __init__(self, pool: Any, channel: str) -> None:  # noqa: ANN401 - redis-py's, which is not typed

@@ -20,7 +20,7 @@ NONCE_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoreHolder:
     """Another engine has the store: who, and for how many seconds yet unless it says that it is alive."""
 
     owner: str
@@ -67,7 +67,7 @@ class WriteToken:
         """Return whether it was acquired; another engine may have taken over since."""
         return self._epoch > 0
 
-    def holder(self) -> Held | None:
+    def holder(self) -> StoreHolder | None:
         """Return which other engine has the store; None = nobody, or this one. Needs no Function.
 
         Raises:
@@ -83,7 +83,7 @@ class WriteToken:
         name = (owner or b"").decode(errors="replace")
         if not runs(now_us, from_us, until_us) or name == self._owner:
             return None
-        return Held(name, (until_us - now_us) / SECOND_US)
+        return StoreHolder(name, (until_us - now_us) / SECOND_US)
 
     def confirm(self) -> None:
         """Raise FencedError where another engine has acquired the store since. Needs no Function."""
@@ -91,7 +91,7 @@ class WriteToken:
         if epoch is None or _number(epoch) != self._epoch:
             raise _fenced(self._epoch)
 
-    def acquire(self, durability: str) -> Held | None:
+    def acquire(self, durability: str) -> StoreHolder | None:
         """Take the store, which from now on refuses every earlier token; or return who has it.
 
         Args:
@@ -108,7 +108,7 @@ class WriteToken:
             [nonce, self._owner, self._lease_ms, self._client.library_sha, durability],
         )
         if answer[0] == b"HELD":
-            return Held(answer[2].decode(), int(answer[1]) / 1_000)
+            return StoreHolder(answer[2].decode(), int(answer[1]) / 1_000)
         with self._lock:
             self._epoch, self._nonce, self._next = int(answer[1]), nonce, ""
         return None
