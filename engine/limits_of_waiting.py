@@ -15,9 +15,9 @@ WATCHED_QUERIES_MAX: Final = 250_000
 WAIT_S_MAX: Final = 60
 """A long poll and a sync wait no longer: many a proxy cuts off what is silent for a minute."""
 LINGER_S_DEFAULT: Final = 0.05
-"""Seconds within which changes are one answer, where a client does not say: a batch is mostly not the only one."""
+"""Seconds that a wait lasts at least, and that two events are apart, where a client gives no `linger`."""
 LINGER_S_MAX: Final = 5.0
-"""The same at most: who waits wants to know soon."""
+"""What a client may give: who waits wants to know soon."""
 EVENTS_S: Final = 300.0
 """A stream of events ends so long after it began, a little sooner or later, and its client goes on with another one:
 so connections spread over workers again, also after one of them was started anew."""

@@ -22,9 +22,9 @@ from psoup.engine.log.contract import Appended, Log
 from psoup.engine.log.operation import Content, Rows
 from psoup.engine.tuples.batch import Seq
 
-Shown = tuple[Appended, Seq]
+AppendedAt = tuple[Appended, Seq]
 """What became of an append, and a position that shows the operation."""
-Outcomes = Sequence[Shown | EngineError]
+Outcomes = Sequence[AppendedAt | EngineError]
 """What became of each operation of one append."""
 
 
@@ -242,7 +242,7 @@ class Appender:
         return [_shown(one, head) for one in outcomes], at_hand
 
 
-def _shown(outcome: Appended | EngineError, head: Seq | EngineError) -> Shown | EngineError:
+def _shown(outcome: Appended | EngineError, head: Seq | EngineError) -> AppendedAt | EngineError:
     if isinstance(outcome, EngineError):
         return outcome
     if outcome.seq:

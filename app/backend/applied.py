@@ -41,7 +41,7 @@ class AppliedPosition:
 
     A history is what one engine after the other goes on with. Where operations were lost another one begins, whose
     numbers may mean other operations: nobody who waits in one is told that it was applied in the other.
-    `advance`, `begin_anew`, `rest` and `close` may be called from any thread; everything else in the event loop's.
+    `advance`, `begin_anew`, `set_stalled` and `close` may be called from any thread, the rest in the event loop's.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from psoup.app.backend.appender import Appender, Outcomes, Shown
+from psoup.app.backend.appender import AppendedAt, Appender, Outcomes
 from psoup.app.backend.applied import AppliedPosition, Mark
 from psoup.app.backend.at_hand import AtHand, TellAppended
 from psoup.app.errors import MemoryFullError
@@ -325,7 +325,7 @@ class Submission:
         self._unknown += 1
         raise CommitUnknownError(f"The store did not confirm the operation in time. {again}")
 
-    async def _settled(self, shown: Shown, latest: float, since: Mark) -> Submitted:
+    async def _settled(self, shown: AppendedAt, latest: float, since: Mark) -> Submitted:
         """Return what has become by `latest` of an operation that was appended behind `since`."""
         appended, shown_at = shown
         self._count(appended)
@@ -334,7 +334,7 @@ class Submission:
         )
         return _submitted(appended, shown_at, applied=in_time)
 
-    def _committed(self, commit: Commit) -> Shown:
+    def _committed(self, commit: Commit) -> AppendedAt:
         """Commit, and return with it a position that shows it. Blocks: runs in a thread."""
         appended = self._log.commit(commit)
         # An original whose seq is no longer known lies somewhere up to the head.

@@ -368,9 +368,9 @@ LINGER = Parameter(
     "linger",
     seconds_up_to(limits.LINGER_S_MAX),
     {"type": "string", "examples": ["250ms", "2s"]},
-    "Seconds after a change, or after the last event, within which further changes join it, clipped to"
-    f" {limits.LINGER_S_MAX:g}; not given: {limits.LINGER_S_DEFAULT:g} from the begin of a wait, and a change after"
-    " that is told at once.",
+    f"Seconds, clipped to {limits.LINGER_S_MAX:g}. Of a wait: after a change, for further ones to join it; not given: the"
+    f" first change after {limits.LINGER_S_DEFAULT:g} ends the wait at once. Of a stream: two events are so far apart at"
+    f" least, {limits.LINGER_S_DEFAULT:g} where it is not given.",
 )
 HISTORY = flag(
     "history",

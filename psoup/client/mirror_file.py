@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from psoup.client.changes.rule import Change, Held
+from psoup.client.changes.rule import Change, Held, Position
 from psoup.client.connections.messages import JsonObject
 from psoup.client.errors import MirrorError
 
@@ -88,9 +88,16 @@ class MirrorFile:
         if found is None or found[2] is None:
             return Held()
         self._version, cursor, state = found[0], found[1], orjson.loads(found[2])
-        at = state["at"] and (state["at"][0], state["at"][1], state["at"][2])
         held = {name: orjson.loads(row) for name, row in rows}
-        return Held(held, cursor, at, state["ahead_us"], state["complete"], state["window"])
+        return Held(
+            held,
+            cursor,
+            _position(state["at"]),
+            state["ahead_us"],
+            state["complete"],
+            state["window"],
+            _position(state.get("given")),  # files of earlier versions have none
+        )
 
     def save(self, held: Held, change: Change, description: Mapping[str, Any]) -> None:
         """Write what an answer has changed, and the cursor with it; all of it where another one has written meanwhile.
@@ -125,6 +132,7 @@ class MirrorFile:
             )
             state = {
                 "at": held.at,
+                "given": held.given,
                 "ahead_us": held.ahead_us,
                 "complete": held.complete,
                 "window": held.window,
@@ -182,6 +190,10 @@ class MirrorFile:
             raise MirrorError(
                 f"{self.path} cannot be used as a mirror: {error}. Give the path of a SQLite file, or of a new one."
             ) from error
+
+
+def _position(written: list[Any] | None) -> Position | None:
+    return None if written is None else (written[0], written[1], written[2])
 
 
 def _text(value: object) -> str:

@@ -343,3 +343,19 @@ def test_file_without_an_answer_is_nothing_held(tmp_path):
     """The first answer is a reset."""
     with closing(MirrorFile(tmp_path / "m", "q_1")) as file:
         assert Held() == file.load()
+
+
+def test_file_tells_where_its_cursor_came_from(memory_url, tmp_path):
+    """A late answer is late after the next start as well."""
+    with psoup.connect(memory_url) as db:
+        stream = db.stream("s", COLUMNS)
+        query = db.query("SELECT n FROM s ORDER BY n DESC LIMIT 1")
+        with query.mirror(tmp_path / "m") as mirror:
+            for n in (7, 3):  # the second one changes nothing
+                stream.append(row(n))
+                mirror.refresh()
+        with closing(MirrorFile(tmp_path / "m")) as file:
+            held = file.load()
+    assert held.given is not None
+    assert held.at is not None
+    assert held.given[1] < held.at[1]

@@ -16,6 +16,7 @@ CLASSES = {
 }
 """Names that no class, function or variable has any more, and what stands in their place."""
 CLASSES_OF_A_ROOM = {
+    "app/backend": {"Shown": "AppendedAt"},
     "app/cli/demo": {"Shown": "ShownQuery"},
     "app/cli/terminal": {"Mark": "RowMark"},
     "app/http": {"Heard": "RequestHead"},

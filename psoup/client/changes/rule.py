@@ -87,7 +87,7 @@ class Held:
         now = answer["now"] or ""
         at = (answer["gen"], answer["seq"], now)
         is_late = self.at is not None and at < self.at
-        given = self.given or self.at
+        given = self.given = self.given or self.at
         went_back = answer["reset"] and asked == self.cursor and (given is None or at < given)
         if is_late and not went_back:
             return None

@@ -39,6 +39,15 @@ CASES: dict[str, tuple[list[tuple[dict[str, Any], str | None]], str, str | None]
         "a b d",
         "c3",
     ),
+    "a reset that was asked for with a cursor that has come back since, and is late": (
+        [
+            FIRST,
+            (answer(seq=3, count=2), "c1"),
+            (answer("c", seq=2, reset=True, cursor="c2"), "c1"),
+        ],
+        "a b",
+        "c1",
+    ),
     "a late reset that answers another request is ignored": (
         [(answer(reset=True, seq=5, cursor="c5"), None), (answer("a", reset=True), "c0")],
         "",

@@ -16,7 +16,7 @@ from tests.app.support import START_US
 
 pytestmark = pytest.mark.services
 LONG_S = 50
-ENDLESS_S = 1e9
+LINGER_S, AHEAD_S = 20, 25
 NOBODY = "q_AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -138,18 +138,33 @@ def test_a_sync_waits_for_the_first_change_of_any(here: Site):
 
 
 def test_a_change_is_told_at_once_where_the_wait_has_lasted_a_while(here: Site, monkeypatch):
-    """Where no linger is given. The clock is set ahead, past a while that would be as long as the wait."""
+    """Where no linger is given. The clock is set ahead, past a while of 20 s and not past the wait."""
     clock = SimpleNamespace(monotonic=time.monotonic)
     monkeypatch.setattr(long_poll, "time", clock)
-    monkeypatch.setattr(limits, "LINGER_S_DEFAULT", ENDLESS_S)
+    monkeypatch.setattr(limits, "LINGER_S_DEFAULT", LINGER_S)
     query = here.register()
     cursor = here.results(query)["cursor"]
     with ThreadPoolExecutor(1) as pool:
         waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S)
         here.wait_for(1)
-        clock.monotonic = lambda: time.monotonic() + LONG_S
+        clock.monotonic = lambda: time.monotonic() + AHEAD_S
         here.trade(0)
-        assert 1 == waits.result()["results"][query]["count"]
+        assert 1 == waits.result(timeout=LINGER_S / 2)["results"][query]["count"]
+
+
+def test_a_linger_that_is_given_begins_with_the_change(here: Site, monkeypatch):
+    """However long the wait has lasted, and no longer than the wait."""
+    clock = SimpleNamespace(monotonic=time.monotonic)
+    monkeypatch.setattr(long_poll, "time", clock)
+    query = here.register()
+    cursor = here.results(query)["cursor"]
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S, linger=5)
+        here.wait_for(1)
+        clock.monotonic = lambda: time.monotonic() + LONG_S - 1  # a second is left
+        here.trade(0)
+        here.trade(1)
+        assert 2 == waits.result(timeout=4)["results"][query]["count"]
 
 
 def test_rows_that_left_during_a_wait_are_told_with_what_ends_it(here: Site):
