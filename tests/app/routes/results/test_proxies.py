@@ -5,6 +5,7 @@ those who ask the same wait for the first of them. What was not checked for want
 """
 
 import asyncio
+import re
 import shutil
 import socket
 import subprocess
@@ -57,11 +58,13 @@ class Proxied:
 
     Attributes:
         condition_status: of the answer to a condition that holds.
+        zips: it compresses for clients that take gzip.
     """
 
     through: Site
     beside: Site
     condition_status: int
+    zips: bool
 
 
 @pytest.fixture(scope="module", params=["nginx", "nginx that caches", "varnish"])
@@ -85,7 +88,8 @@ def proxied(request: pytest.FixtureRequest, tmp_path_factory) -> Iterator[Proxie
             beside = Site(address, app.state.context.room)
             beside.declare()
             through = Site(("127.0.0.1", port), beside.room)
-            yield Proxied(through, beside, 200 if "caches" in request.param else 304)
+            status = 200 if "caches" in request.param else 304
+            yield Proxied(through, beside, status, zips=request.param != "varnish")
 
 
 def test_clients_behind_a_proxy_have_what_is_true(proxied: Proxied):
@@ -99,7 +103,7 @@ def test_clients_behind_a_proxy_have_what_is_true(proxied: Proxied):
 def test_events_come_through_a_proxy_while_their_stream_is_open(
     proxied: Proxied, *, many: bool, encoding: str
 ):
-    """One after the other, of one query and of many at once, compressed by the proxy or not."""
+    """Each before the next row is sent, of one query and of many at once, compressed by the proxy or not."""
     query = proxied.beside.register()
     headers = {"Accept-Encoding": encoding}
     events = (
@@ -108,12 +112,17 @@ def test_events_come_through_a_proxy_while_their_stream_is_open(
         else proxied.through.events(query, headers=headers)
     )
     with events:
-        text = Unzipped(events)
-        text.read_until("event: result")
+        stream = Unzipped(events)
+        assert (proxied.zips and encoding == "gzip") == stream.is_zipped
+        told = [stream.read_until("event: result")]
         for number in range(3):
             proxied.beside.wait_for(1)
-            proxied.beside.trade(number, sym=f"symbol {number}")
-            text.read_until(f"symbol {number}")
+            proxied.beside.trade(number, sym=f"{many} {encoding} {number}")
+            told.append(stream.read_until(f"{many} {encoding} {number}"))
+    symbols = re.compile(
+        rf"{many} {encoding} (\d)"
+    )  # the rows of the other cases are there as well
+    assert [[], ["0"], ["1"], ["2"]] == [symbols.findall(one) for one in told]
     proxied.beside.wait_for(0)
 
 
@@ -177,21 +186,21 @@ async def judged_by_a_client(proxied: Proxied) -> list[int]:
 
 
 class Unzipped:
-    """What has come of a stream of events so far, as text."""
+    """A stream of events as text, which a proxy may have compressed."""
 
     def __init__(self, events: Events) -> None:
         self._answer = events.answer
-        is_zipped = self._answer.headers["content-encoding"] == "gzip"
-        self._unzip: Any = zlib.decompressobj(31).decompress if is_zipped else bytes
-        self._text = b""
+        self.is_zipped = self._answer.headers["content-encoding"] == "gzip"
+        self._unzip: Any = zlib.decompressobj(31).decompress if self.is_zipped else bytes
 
-    def read_until(self, mark: str) -> None:
-        """Return once `mark` has come; what has come with it is forgotten."""
-        while mark.encode() not in self._text:
+    def read_until(self, mark: str) -> str:
+        """Return what has come since the last call, once `mark` is in it."""
+        text = b""
+        while mark.encode() not in text:
             piece = self._answer.read1()
-            assert piece, f"the stream goes on: {self._text!r}"
-            self._text += self._unzip(piece)
-        self._text = b""
+            assert piece, f"the stream goes on: {text!r}"
+            text += self._unzip(piece)
+        return text.decode()
 
 
 @contextmanager
