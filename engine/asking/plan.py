@@ -9,7 +9,7 @@ from psoup.engine.query.bind.conditions.normal_form import conjunction
 from psoup.engine.query.bind.predicates import Predicates
 from psoup.engine.query.canonical import sql_expression
 from psoup.engine.query.clause import Source
-from psoup.engine.query.factor import AttributeFactor, BandFactor, DerivedFactor, EquiFactor
+from psoup.engine.query.factor import BandFactor, EquiFactor, IndexedFactor
 from psoup.engine.query.reading import Reading
 from psoup.engine.query.values.expression import Expression, sources_of
 from psoup.engine.tuples.chunk import Attribute
@@ -83,7 +83,7 @@ def plan_of(reading: Reading, predicates: Predicates) -> QueryPlan:
 def _source_plan(source: Source, asked: Sequence[Expression]) -> SourcePlan:
     """Return the plan of a source of which these predicates are asked."""
     factors = factors_of(conjunction(asked))
-    indexed = [one for one in factors if isinstance(one, AttributeFactor | DerivedFactor)]
+    indexed = [one for one in factors if isinstance(one, IndexedFactor)]
     pivot = next(pivots_among(indexed), None) if len(indexed) == len(factors) else None
     driver = pivot or next(filter(asks_one, indexed), None) or next(iter(indexed), None)
     if driver is None:
@@ -98,7 +98,7 @@ def _attribute_of(predicate: Expression) -> Attribute | None:
     """Return the attribute by which the index takes a predicate, None where it does not."""
     factors = factors_of(predicate)
     (factor,) = factors if len(factors) == 1 else (None,)
-    return factor.attribute if isinstance(factor, AttributeFactor | DerivedFactor) else None
+    return factor.attribute if isinstance(factor, IndexedFactor) else None
 
 
 def _texts(predicates: Sequence[Expression]) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ class GroupedFilters:
         self._cease(self._settled, attribute)
         for tables in self._pivoted.values():
             self._cease(tables, attribute)
-        if self._recent_table is not None and self._recent_table.names(attribute):
+        if self._recent_table is not None and self._recent_table.asks(attribute):
             self._recent_table = None
 
     def probe(self, chunk: Chunk, wanted: NDArray[np.uint8], harvest: Harvest) -> Iterator[Lineage]:
@@ -199,7 +199,7 @@ class GroupedFilters:
     def _cease(self, tables: list[Table], attribute: Attribute) -> None:
         """Make tables anew that name an attribute which no clause asks for."""
         for at, table in enumerate(tables):
-            if table.names(attribute):
+            if table.asks(attribute):
                 self._put_together(tables, at, at + 1)
 
     def _tables(self) -> list[ClauseTable | PivotTable]:

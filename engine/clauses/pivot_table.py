@@ -132,7 +132,7 @@ class PivotTable:
         """Return the slots whose clauses are here."""
         return set(self._clauses.clauses[:-1, 0].tolist()) - {GONE}
 
-    def names(self, attribute: Attribute) -> bool:
+    def asks(self, attribute: Attribute) -> bool:
         """Return whether chunks are asked for this attribute."""
         return attribute == self.attribute or attribute in self._names
 

@@ -192,9 +192,8 @@ class StreamClauses:
 
     def _derived_of(self, slot: Slot, clause: StandingQueryClause) -> Iterator[DerivedAttribute]:
         """Yield the derived attributes by which the index finds a clause."""
-        unindexed = self._unindexed.get(slot, ())
         for factor in clause.factors:
-            if isinstance(factor, DerivedFactor) and factor.attribute not in unindexed:
+            if self._is_indexed(factor, slot) and isinstance(factor, DerivedFactor):
                 yield factor.attribute
 
     def _residual(self, slot: Slot, clause: StandingQueryClause) -> Iterator[Expression]:

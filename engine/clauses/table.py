@@ -187,7 +187,7 @@ class ClauseTable:
         """Return the slots whose clauses are here."""
         return set(self.clauses.names.tolist()) - {GONE}
 
-    def names(self, attribute: Attribute) -> bool:
+    def asks(self, attribute: Attribute) -> bool:
         """Return whether chunks are asked for this attribute."""
         return attribute in self.bounds
 

@@ -1,6 +1,6 @@
 """A clause compared with stored rows: by a fresh query, and by an invocation in chunks whose hits are not kept.
 
-Factors over single attributes, and over functions of texts, are compared in one call, column by column within each
+Factors over single columns, and over functions of texts, are compared in one call, column by column within each
 chunk, minima and maxima first; other factors are evaluated over the rows that are left.
 """
 
@@ -50,14 +50,14 @@ def scan(
 
     Args:
         clause: over the stream of the table's segments.
-        table: of the columns that its single-attribute factors name, at least.
+        table: of the columns of its AttributeFactors, at least; of those of its DerivedFactors where it has them.
         first: the first row compared, from the table's first segment on.
         past: past the last one; those rows are written.
         words: (CHUNK_WORDS x chunks,); bit 0 of word 0 is the first row of the chunk that `first` lies in.
         counts: (chunks,).
         read: where values of the other factors come from.
 
-    Cost: a pass over the columns of its single-attribute factors, less the chunks that minima and maxima
+    Cost: a pass over the columns of the factors that are compared, less the chunks that minima and maxima
         decide; the others are evaluated over what these leave.
     """
     indexed = [factor for factor in clause.factors if isinstance(factor, AttributeFactor)]
@@ -86,7 +86,7 @@ def scan(
 
 
 def compared(clause: StandingQueryClause) -> set[str]:
-    """Return the columns of its single-attribute factors: `scan` needs them in a table."""
+    """Return the columns of its AttributeFactors: `scan` needs them in a table."""
     return {one.column.name for one in clause.factors if isinstance(one, AttributeFactor)}
 
 
@@ -162,10 +162,11 @@ def arguments(
             ]
         for begin, past, by_segment in spans:
             # Those that a segment has less than another lie behind its last one, and hold nothing.
-            past_last = by_segment[segment][-1][1] if by_segment[segment] else -1
-            own_spans = by_segment[segment] + [(past_last + 1, past_last)] * (past - begin)
-            in_segment[0][begin:past] = [low for low, _ in own_spans[: past - begin]]
-            in_segment[1][begin:past] = [high for _, high in own_spans[: past - begin]]
+            own_spans = by_segment[segment]
+            last = own_spans[-1][1] if own_spans else -1
+            own_spans = own_spans + [(last + 1, last)] * (past - begin - len(own_spans))
+            in_segment[0][begin:past] = [low for low, _ in own_spans]
+            in_segment[1][begin:past] = [high for _, high in own_spans]
         placed.append(in_segment)
     return np.array(rows, dtype=np.int64), np.array(placed, dtype=np.int64)
 

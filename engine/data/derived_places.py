@@ -5,6 +5,7 @@ texts, for all clauses that ask for it. A set of its values is then a few spans 
 of the column itself are.
 """
 
+import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -96,22 +97,15 @@ def spans_of(
         not computed for yet, or there are too many spans.
     """
     attribute = factor.attribute
-    parts = [
-        texts
-        for place, texts in enumerate(texts_by_segment)
-        if not place or texts is not texts_by_segment[place - 1]
-    ]
-    if sum(len(texts) for texts in parts if attribute not in texts.orders) > rows:
+    shared = [list(run) for _, run in itertools.groupby(texts_by_segment, key=id)]
+    if sum(len(run[0]) for run in shared if attribute not in run[0].orders) > rows:
         return None
     spans: list[Spans] = []
-    for place, texts in enumerate(texts_by_segment):
-        if place and texts is texts_by_segment[place - 1]:
-            spans.append(spans[-1])
-            continue
-        own = _order_of(attribute, texts).spans(texts, factor.values)
+    for run in shared:
+        own = _order_of(attribute, run[0]).spans(run[0], factor.values)
         if own is None:
             return None
-        spans.append(own)
+        spans += [own] * len(run)
     return spans
 
 

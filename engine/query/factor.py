@@ -3,8 +3,9 @@
 `AttributeFactor`: everything a query asks of one attribute, as the set of values for which it is TRUE.
 All single-attribute conjuncts over that attribute are already intersected into it, so a grouped filter
 never has to combine two factors of one query (combining them with OR is CACQ's defect, papers 5.1).
+`DerivedFactor`: everything a query asks of one function of a text column, as the set of the function's values; where
+no index takes it, it is a residual factor.
 `EquiFactor`, `BandFactor`: what a pair of tuples of two sources is looked up by, in the key index of either side.
-`DerivedFactor`: everything it asks of one function of a text column, as the set of the function's values.
 `ResidualFactor`: everything that cannot be indexed, evaluated column-wise over surviving tuples, or composites.
 """
 

@@ -47,6 +47,11 @@ class View:
     """Seconds between two looks; None = a screen waits for changes, and others look every second."""
     times: int | None = None
 
+    @property
+    def look_s(self) -> float:
+        """Return the seconds between two looks that are printed one below the other."""
+        return LOOK_S if self.every_s is None else self.every_s
+
 
 def register_and_show(
     service: PsoupClient,
@@ -115,10 +120,9 @@ def _watch(
 def _watch_in_tables(
     console: Console, service: PsoupClient, described: Mapping[str, Any], view: View
 ) -> None:
-    """Print table after table: a sign stands beside rows that have entered or left since the one before."""
-    every_s = LOOK_S if view.every_s is None else view.every_s
+    """Print table after table: a sign stands beside rows that have entered, left or changed since the one before."""
     rows = _watched(service, described, view, most=TABLE_ROWS_DEFAULT)
-    pace = Pace(every_s=every_s, times=view.times)
+    pace = Pace(every_s=view.look_s, times=view.times)
     for number, look in enumerate(noted_looks(rows, pace)):
         signs = signs_of(look) if number else {}
         left = look.left if number else []
@@ -148,7 +152,7 @@ def _look_again(view: View, looks: int) -> bool:
     """Return whether to look again, having waited for the moment."""
     if not view.watch or (view.times is not None and looks >= view.times):
         return False
-    time.sleep(LOOK_S if view.every_s is None else view.every_s)
+    time.sleep(view.look_s)
     return True
 
 

@@ -87,16 +87,19 @@ class EventStream(Response):
     """The answer. Holds a slot for watching as long as it is written."""
 
     def __init__(
-        self, call: Call, source: NewsSource, first: News, *, on: On, linger_s: float
+        self, call: Call, source: NewsSource, first: News, *, on: On, linger_s: float | None
     ) -> None:
-        """Tell `first`, and then what `source` tells whenever its wait by `on` and `linger_s` has ended."""
+        """Tell `first`, and then what `source` tells whenever its wait by `on` and `linger_s` has ended.
+
+        `linger_s` None: LINGER_S_DEFAULT.
+        """
         super().__init__(headers=_HEADERS, media_type=MEDIA_TYPE)
         del self.headers["content-length"]
         self._call = call
         self._source = source
         self._first = first
         self._on = on
-        self._linger_s = linger_s
+        self._linger_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Write it."""

@@ -162,14 +162,8 @@ async def get_events(call: Call) -> Response:
     first = await source.tell()
     if first.is_last and since is not None and source.since == since:
         return Response(status_code=204, headers={"Cache-Control": "no-store"})
-    linger_s = arguments.get(LINGER)
-    return EventStream(
-        call,
-        source,
-        first,
-        on=On(arguments.get(ON) or On.ENTER),
-        linger_s=limits.LINGER_S_DEFAULT if linger_s is None else linger_s,
-    )
+    on = On(arguments.get(ON) or On.ENTER)
+    return EventStream(call, source, first, on=on, linger_s=arguments.get(LINGER))
 
 
 def _event(

@@ -118,8 +118,7 @@ async def post_sync(call: Call) -> Response:
     stands = await _registered(call, asked.stands, latest)
     if accepts_events(call):
         source = SyncEvents(call, asked.shown, asked.bytes_max, asked.refused, stands)
-        rate_s = limits.LINGER_S_DEFAULT if linger_s is None else linger_s
-        return EventStream(call, source, await source.tell(), on=on, linger_s=rate_s)
+        return EventStream(call, source, await source.tell(), on=on, linger_s=linger_s)
 
     async def told(latest: float, poll_ms: int | None = None) -> tuple[Synced, bytes]:
         work = functools.partial(

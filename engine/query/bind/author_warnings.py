@@ -16,7 +16,7 @@ from psoup.engine.query.bind.query_warnings import NEVER_TRUE, is_never_true
 from psoup.engine.query.bind.scope import Scope, Streams
 from psoup.engine.query.canonical import sql_name, sql_text
 from psoup.engine.query.clause import BoundQuery, QueryWarning
-from psoup.engine.query.factor import AttributeFactor, BooleanFactor, DerivedFactor, columns_read
+from psoup.engine.query.factor import BooleanFactor, IndexedFactor, columns_read
 from psoup.engine.query.parameters import NO_PARAMETERS, Parameters
 from psoup.engine.query.text.parser import parse
 from psoup.engine.query.text.refusal import (
@@ -110,7 +110,7 @@ def _never_true_span(syntax: QuerySyntax, scope: Scope, factors: tuple[BooleanFa
     impossible = [
         column
         for one in factors
-        if isinstance(one, AttributeFactor | DerivedFactor) and one.values.is_empty
+        if isinstance(one, IndexedFactor) and one.values.is_empty
         for column in columns_read(one)
     ]
     parts = list(_conditions(syntax, scope))

@@ -5,7 +5,7 @@ it is TRUE comes from `truth_set.py`, with a column in the place of the function
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -76,14 +76,13 @@ def derived_set(condition: Expression) -> tuple[DerivedAttribute, ValueSet] | No
 def _leaves(expression: Expression) -> Iterator[Call | ColumnRef]:
     """Yield the largest derived attributes in an expression, and the columns that stand outside of these."""
     if isinstance(expression, ColumnRef) or _is_derived(expression):
-        assert isinstance(expression, Call | ColumnRef), "which a derived attribute is"
         yield expression
         return
     for one in children(expression):
         yield from _leaves(one)
 
 
-def _is_derived(expression: Expression) -> bool:
+def _is_derived(expression: Expression) -> TypeGuard[Call]:
     """Return whether an expression is a call that a derived attribute may be."""
     if not isinstance(expression, Call) or expression.function not in DERIVING:
         return False
