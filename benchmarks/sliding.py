@@ -35,6 +35,7 @@ class Kind(IntEnum):
     SLICK_DEQUE = 3
 
 
+TWO_STACKS, DABA, FLAT_FAT, SLICK_DEQUE = map(int, Kind)
 SUM, LEAST, LARGEST, VALUES = 0, 1, 2, 3
 """What is aggregated, and how much that is. The count is the number of values that a window holds."""
 FRONT, LEFT, RIGHT, AGED, BACK, END = 0, 1, 2, 3, 4, 5
@@ -92,7 +93,7 @@ def nothing() -> Floats:
     return np.array([0.0, np.inf, -np.inf])
 
 
-def compiled(function: Kernel) -> Kernel:
+def inlined(function: Kernel) -> Kernel:
     """Return the function compiled, and kept on disk until this file changes; `py_func` is the plain one.
 
     References to arrays are not counted, as in the engine's kernels: they took nine tenths of the time.
@@ -101,7 +102,7 @@ def compiled(function: Kernel) -> Kernel:
     return cast("Kernel", njit(cache=True, _nrt=False, forceinline=True)(function))
 
 
-@compiled
+@inlined
 def join(into: Floats, one: Floats, other: Floats) -> None:
     """Write the aggregates of two."""
     into[SUM] = one[SUM] + other[SUM]
@@ -109,19 +110,19 @@ def join(into: Floats, one: Floats, other: Floats) -> None:
     into[LARGEST] = max(one[LARGEST], other[LARGEST])
 
 
-@compiled
+@inlined
 def copy(into: Floats, one: Floats) -> None:
     """Write the same aggregates."""
     into[SUM], into[LEAST], into[LARGEST] = one[SUM], one[LEAST], one[LARGEST]
 
 
-@compiled
+@inlined
 def clear(into: Floats) -> None:
     """Write the aggregates of no values."""
     into[SUM], into[LEAST], into[LARGEST] = 0.0, np.inf, -np.inf
 
 
-@compiled
+@inlined
 def append(ring: Floats, places: Integers, sums: Floats, value: float) -> None:
     """Put a value behind the newest one, and into the sums of the newest part."""
     newest, back = ring[places[END] & (len(ring) - 1)], sums[1]
@@ -130,7 +131,7 @@ def append(ring: Floats, places: Integers, sums: Floats, value: float) -> None:
     places[END] += 1
 
 
-@compiled
+@inlined
 def evict_two_stacks(ring: Floats, places: Integers, sums: Floats) -> None:
     """Let the oldest value go: if the older part is empty, the newer one becomes it."""
     mask = len(ring) - 1
@@ -142,7 +143,7 @@ def evict_two_stacks(ring: Floats, places: Integers, sums: Floats) -> None:
     places[FRONT] += 1
 
 
-@compiled
+@inlined
 def settle_daba(ring: Floats, places: Integers, sums: Floats) -> None:
     """Go one step on in turning the newer part into an older one: `fixup` of the paper."""
     mask = len(ring) - 1
@@ -168,7 +169,7 @@ def settle_daba(ring: Floats, places: Integers, sums: Floats) -> None:
     places[AGED] -= 1
 
 
-@compiled
+@inlined
 def change_leaf(ring: Floats, places: Integers, length: int, value: float) -> None:
     """Put a value where the oldest one was, and all that lies above it anew."""
     node = length + places[END] % length
@@ -179,7 +180,7 @@ def change_leaf(ring: Floats, places: Integers, length: int, value: float) -> No
     places[END] += 1
 
 
-@compiled
+@inlined
 def keep_candidate(
     ring: Floats, queue: Integers, places: Integers, ends: int, sign: float, oldest: int
 ) -> None:
@@ -196,7 +197,7 @@ def keep_candidate(
     places[ends], places[ends + 1] = first, past + 1
 
 
-@compiled
+@inlined
 def slide_deque(
     ring: Floats, candidates: Integers, places: Integers, sums: Floats, length: int, value: float
 ) -> None:
@@ -214,7 +215,7 @@ def slide_deque(
     places[FRONT] = oldest
 
 
-@compiled
+@inlined
 def ask(
     kind: int,
     ring: Floats,
@@ -226,9 +227,9 @@ def ask(
     """Write count, sum, least and largest of a window: O(1)."""
     mask = len(ring) - 1
     found[0] = places[END] - places[FRONT]
-    if kind == 2:
+    if kind == FLAT_FAT:
         copy(found[1:], ring[1])
-    elif kind == 3:
+    elif kind == SLICK_DEQUE:
         found[1] = sums[0, SUM]
         found[2] = ring[candidates[0, places[LEAST_FROM] & mask] & mask, SUM]
         found[3] = ring[candidates[1, places[LARGEST_FROM] & mask] & mask, SUM]
@@ -238,7 +239,7 @@ def ask(
             join(found[1:], ring[places[FRONT] & mask], sums[1])
 
 
-@compiled
+@inlined
 def slide(
     kind: int,
     length: int,
@@ -255,17 +256,17 @@ def slide(
     for number in range(len(values)):
         one, value = conditions[number], values[number]
         ring, own, several = rings[one], places[one], sums[one]
-        if kind == 0:
+        if kind == TWO_STACKS:
             append(ring, own, several, value)
             if own[END] - own[FRONT] > length:
                 evict_two_stacks(ring, own, several)
-        elif kind == 1:
+        elif kind == DABA:
             append(ring, own, several, value)
             settle_daba(ring, own, several)
             if own[END] - own[FRONT] > length:
                 own[FRONT] += 1
                 settle_daba(ring, own, several)
-        elif kind == 2:
+        elif kind == FLAT_FAT:
             change_leaf(ring, own, length, value)
             if own[END] - own[FRONT] > length:
                 own[FRONT] += 1
@@ -276,7 +277,7 @@ def slide(
             ask(kind, ring, candidates[one], own, several, asked)
 
 
-@compiled
+@inlined
 def ask_all(
     kind: int, rings: Floats, candidates: Integers, places: Integers, sums: Floats, found: Floats
 ) -> None:

@@ -39,7 +39,7 @@ _RATE = re.compile(
     r"  batches per second, connections: (?P<connections>\d+) +(?P<value>[\d.e+-]+)(?: (?P<letter>[kMG]))? /s"
 )
 _ABSENT = re.compile(
-    r"absent: (?P<contest>.*): (?P<name>[^:]+) is left out, (?P<why>(?!\S+ is not installed).*)"
+    r"absent: (?P<contest>.*): (?P<name>[^:]+) is left out, (?P<why>(?!.* is not installed$).*)"
 )
 _LETTERS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _NUMBER = re.compile(r"\d+(?:,\d{3})*")

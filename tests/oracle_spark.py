@@ -46,9 +46,12 @@ class Question:
     def is_answered_by(self, rows: Sequence[AnswerRow]) -> bool:
         """Return whether rows are those that psoup answered."""
         return len(self.answered) == len(rows) and all(
-            ours[:2] == theirs[:2] and all(map(self._is_near, ours[2], theirs[2]))
+            ours[:2] == theirs[:2] and self._are_near(ours[2], theirs[2])
             for ours, theirs in zip(self.answered, rows, strict=True)
         )
+
+    def _are_near(self, ours: Sequence[Value | None], theirs: Sequence[Value | None]) -> bool:
+        return len(ours) == len(theirs) and all(map(self._is_near, ours, theirs))
 
     def _is_near(self, ours: Value | None, theirs: Value | None) -> bool:
         if self.ulps and isinstance(ours, float) and isinstance(theirs, float):

@@ -75,7 +75,8 @@ def test_measure_of_a_contender_that_takes_no_part_at_this_size_says_why():
         contest("x"), contenders=[*contest("x").contenders, ways.left_out("way 9", "4 GiB")]
     )
     assert ["way 0"] == [one.contender for one in bench.measure(mixed, rounds=1)]
-    findings = Findings(absent=[*bench.absences(mixed), "a: b is left out, c is not installed"])
+    missing = [f"a: b is left out, {what} is not installed" for what in ("c", "a user for d")]
+    findings = Findings(absent=[*bench.absences(mixed), *missing])
     text = report.as_text(findings, command="a command", load_before=0.5)
     assert [("a test", "way 9", "4 GiB")] == list(texts.left_out_of(text))
 

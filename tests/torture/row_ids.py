@@ -1,4 +1,4 @@
-"""By what rows are known: ids, those of DISTINCT are digests of which a judge knows only what they have to be."""
+"""What rows are known by: ids, of which those of DISTINCT are digests; a judge knows only what they have to be."""
 
 import re
 from collections.abc import Sequence

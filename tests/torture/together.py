@@ -43,6 +43,5 @@ def judge_together(history: History, least: float) -> dict[str, float]:
     together = counts["append operations"] / max(1, counts["append calls"])
     if together < least:
         history.violation(f"{together:.2f} operations a call: too few travel together")
-    faults = sum(number for name, number in counts.items() if name.startswith("fault "))
-    under_way = counts["under way at faults"] / max(1, faults)
+    under_way = counts["under way at faults"] / max(1, counts["fault"])
     return {"operations a call": together, "under way at a fault": under_way}

@@ -166,14 +166,16 @@ def test_the_clock_ends_a_wait(here: Site):
     assert here.room.statistics().alarms.rung >= 1
 
 
-def test_linger_makes_one_answer_of_what_comes_together(here: Site, pool: ThreadPoolExecutor):
+def test_linger_makes_one_answer_of_what_comes_together(
+    here: Site, pool: ThreadPoolExecutor, waiting_clock
+):
     """Rows of several batches, after a wait that has lasted longer."""
     query = here.register()
     here.trade(0)
     cursor = here.results(query)["cursor"]
-    waits = poll(here, pool, query, cursor=cursor, linger="1s")
+    waits = poll(here, pool, query, cursor=cursor, linger="5s")
     here.wait_for(1)
-    time.sleep(1.1)
+    waiting_clock.monotonic = lambda: time.monotonic() + 6
     for second in range(1, 6):
         here.trade(second)
     assert 5 == len(waits.result()["rows"])

@@ -2,12 +2,10 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from psoup.app.routes.results import long_poll
 from psoup.app.waiting.pace import POLL_AFTER_MS
 from psoup.engine import limits
 from tests.app.routes.results.client import Client
@@ -137,31 +135,29 @@ def test_a_sync_waits_for_the_first_change_of_any(here: Site):
     assert [above] == answer["unchanged"]
 
 
-def test_a_change_is_told_at_once_where_the_wait_has_lasted_a_while(here: Site, monkeypatch):
+def test_a_change_is_told_at_once_where_the_wait_has_lasted_a_while(
+    here: Site, waiting_clock, monkeypatch
+):
     """Where no linger is given. The clock is set ahead, past a while of 20 s and not past the wait."""
-    clock = SimpleNamespace(monotonic=time.monotonic)
-    monkeypatch.setattr(long_poll, "time", clock)
     monkeypatch.setattr(limits, "LINGER_S_DEFAULT", LINGER_S)
     query = here.register()
     cursor = here.results(query)["cursor"]
     with ThreadPoolExecutor(1) as pool:
         waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S)
         here.wait_for(1)
-        clock.monotonic = lambda: time.monotonic() + AHEAD_S
+        waiting_clock.monotonic = lambda: time.monotonic() + AHEAD_S
         here.trade(0)
         assert 1 == waits.result(timeout=LINGER_S / 2)["results"][query]["count"]
 
 
-def test_a_linger_that_is_given_begins_with_the_change(here: Site, monkeypatch):
+def test_a_linger_that_is_given_begins_with_the_change(here: Site, waiting_clock):
     """However long the wait has lasted, and no longer than the wait."""
-    clock = SimpleNamespace(monotonic=time.monotonic)
-    monkeypatch.setattr(long_poll, "time", clock)
     query = here.register()
     cursor = here.results(query)["cursor"]
     with ThreadPoolExecutor(1) as pool:
         waits = pool.submit(sync, here, {query: cursor}, wait=LONG_S, linger=5)
         here.wait_for(1)
-        clock.monotonic = lambda: time.monotonic() + LONG_S - 1  # a second is left
+        waiting_clock.monotonic = lambda: time.monotonic() + LONG_S - 1  # a second is left
         here.trade(0)
         here.trade(1)
         assert 2 == waits.result(timeout=4)["results"][query]["count"]
